@@ -1,0 +1,5 @@
+//! From lifetimes and curves to findings.
+
+mod finding;
+
+pub use finding::{Companion, Finding, Kind};

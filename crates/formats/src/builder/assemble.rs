@@ -1,0 +1,297 @@
+//! Puts the rows together when the file has ended.
+
+use std::ops::Range;
+
+use vramscope_model::{Block, BlockState, Bytes, Device, Events, HostMemory, Segment, Settings, Snapshot};
+use vramscope_pickle::{Atoms, Kind, Value};
+
+use super::{Builder, Node, RootDraft};
+use crate::error::Warning;
+
+impl Builder<'_> {
+    /// The snapshot that a file's outermost value stands for, or what that value is instead.
+    pub(crate) fn finish(
+        mut self,
+        root: Option<Value>,
+        atoms: &Atoms,
+        truncated: bool,
+    ) -> Result<(Snapshot, Vec<Warning>), String> {
+        let root = self.root_draft(root, atoms)?;
+        let mut devices = self.take_traces(root.traces);
+        let segments = std::mem::take(&mut self.segments);
+        for (ordinal, segment) in segments {
+            let i = devices.iter().position(|d| d.ordinal == ordinal).unwrap_or_else(|| {
+                devices.push(Device { ordinal, ..Device::default() });
+                devices.len() - 1
+            });
+            if let Some(device) = devices.get_mut(i) {
+                device.segments.push(segment);
+            }
+        }
+        devices.retain(|d| !d.events.is_empty() || !d.segments.is_empty());
+        devices.sort_by_key(|d| d.ordinal);
+        for device in &mut devices {
+            for segment in &mut device.segments {
+                lay_out(segment);
+            }
+            device.segments.sort_by_key(|s| s.addr);
+        }
+        let settings = root.settings.map(|v| self.settings(v, atoms));
+        let host = self.features.host.then(|| self.host_memory(&root));
+        let mut annotations = std::mem::take(&mut self.annotations);
+        annotations.sort_by_key(|a| a.time);
+        if root.traces.is_none() && !self.features.bare_list {
+            self.warnings.push(Warning::new(
+                "there is no `device_traces` in the file, so there is no history to go by",
+            ));
+        }
+        if root.segments.is_none() {
+            self.warnings.push(Warning::new(
+                "there is no `segments` in the file, so what was held when the snapshot was taken is not known",
+            ));
+        }
+        let snapshot = Snapshot { devices, annotations, settings, host, features: self.features, truncated };
+        Ok((snapshot, self.warnings))
+    }
+
+    fn root_draft(&mut self, root: Option<Value>, atoms: &Atoms) -> Result<RootDraft, String> {
+        let kind = root.map(Value::kind);
+        let node = match kind {
+            Some(Kind::Dict(n) | Kind::List(n) | Kind::Tuple(n)) => self.node(n),
+            _ => Node::Empty,
+        };
+        match node {
+            Node::Root(i) => return Ok(self.roots.get(i as usize).copied().unwrap_or_default()),
+            Node::Values(i) => {
+                let first = self.values.get(i as usize).and_then(|v| v.first()).map(|v| v.kind());
+                let is_segment = |this: &Self, kind| match kind {
+                    Some(Kind::Dict(n)) => matches!(this.node(n), Node::Segment(_)),
+                    _ => false,
+                };
+                if is_segment(self, first) {
+                    self.features.bare_list = true;
+                    return Ok(RootDraft { segments: root, ..RootDraft::default() });
+                }
+            }
+            Node::Empty if matches!(kind, Some(Kind::List(_))) => {
+                return Err(
+                    "an empty list; `memory_snapshot()` returns one before the first allocation on the GPU"
+                        .into(),
+                );
+            }
+            _ => {}
+        }
+        // A snapshot kept among other things in a larger dict.
+        if let Some(&found) = self.roots.first() {
+            self.warnings.push(Warning::new(
+                "the snapshot lies inside another object; the rest of that object was passed over",
+            ));
+            return Ok(found);
+        }
+        if !self.events.is_empty() || !self.segments.is_empty() {
+            // The file ended before its outermost container was known for what it is.
+            return Ok(RootDraft {
+                segments: (!self.segments.is_empty()).then_some(Value::NONE),
+                ..RootDraft::default()
+            });
+        }
+        Err(match kind {
+            Some(Kind::Dict(n)) => match self.node(n) {
+                Node::Items(i) => {
+                    let keys: Vec<&str> = self
+                        .items
+                        .get(i as usize)
+                        .map_or(&[][..], |v| v)
+                        .chunks(2)
+                        .filter_map(|pair| match pair.first()?.kind() {
+                            Kind::Str(id) => Some(atoms.str(id)),
+                            _ => None,
+                        })
+                        .collect();
+                    if keys.contains(&"traceEvents") {
+                        "a Chrome trace of torch.profiler, not a memory snapshot".to_owned()
+                    } else {
+                        let shown = keys
+                            .iter()
+                            .take(5)
+                            .map(|k| format!("`{}`", k.escape_debug()))
+                            .collect::<Vec<_>>()
+                            .join(", ");
+                        format!("a dict with the keys {shown}{}", if keys.len() > 5 { ", …" } else { "" })
+                    }
+                }
+                _ => "a dict of something else".to_owned(),
+            },
+            Some(Kind::List(_) | Kind::Tuple(_)) => "a list of something else".to_owned(),
+            Some(Kind::Str(_)) => "a text".to_owned(),
+            Some(Kind::Int(_) | Kind::BigInt | Kind::Float | Kind::Bool(_)) => "a number".to_owned(),
+            Some(Kind::None) => "nothing (`None`)".to_owned(),
+            Some(Kind::Global(_) | Kind::Opaque) => {
+                "a Python object that would have to be executed; pickles are never executed here".to_owned()
+            }
+            None => "nothing".to_owned(),
+        })
+    }
+
+    /// The trace of each device: its place in the outer list is its number.
+    fn take_traces(&mut self, traces: Option<Value>) -> Vec<Device> {
+        let events = std::mem::take(&mut self.events);
+        let ranges_of = |this: &Self, value: Value| -> Vec<Range<u32>> {
+            let (Kind::List(n) | Kind::Tuple(n)) = value.kind() else { return Vec::new() };
+            match this.node(n) {
+                Node::Trace(i) => this.traces.get(i as usize).cloned().unwrap_or_default(),
+                _ => Vec::new(),
+            }
+        };
+        let lists: Vec<Value> = match traces.map(Value::kind) {
+            Some(Kind::List(n) | Kind::Tuple(n)) => match self.node(n) {
+                Node::Values(i) => self.values.get(i as usize).cloned().unwrap_or_default(),
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        };
+        let all = 0..events.len() as u32;
+        let mut whole = Some(events);
+        let mut devices = Vec::new();
+        for (ordinal, &list) in lists.iter().enumerate() {
+            let ranges = ranges_of(self, list);
+            let device_events = match (ranges.as_slice(), &whole) {
+                ([], _) | (_, None) => Events::default(),
+                // The usual case of one device that did everything: no copy.
+                ([only], Some(_)) if *only == all => whole.take().unwrap_or_default(),
+                (ranges, Some(events)) => {
+                    let mut mine = Events::default();
+                    for range in ranges {
+                        mine.extend(&events.slice(range.start as usize..range.end as usize));
+                    }
+                    mine
+                }
+            };
+            devices.push(Device { ordinal: ordinal as u32, events: device_events, segments: Vec::new() });
+        }
+        // Events whose outer list was never reached, in a file that ended early: they are the last device's.
+        if lists.is_empty() && !all.is_empty() && self.features.host {
+            // Host events only; those are counted elsewhere.
+            return devices;
+        }
+        if lists.is_empty() && !all.is_empty() {
+            devices.push(Device {
+                ordinal: 0,
+                events: whole.take().unwrap_or_default(),
+                segments: Vec::new(),
+            });
+        }
+        devices
+    }
+
+    fn settings(&self, value: Value, atoms: &Atoms) -> Settings {
+        let mut settings = Settings::default();
+        for (name, value) in self.pairs(value, atoms) {
+            match name {
+                "PYTORCH_CUDA_ALLOC_CONF" | "PYTORCH_ALLOC_CONF" | "PYTORCH_HIP_ALLOC_CONF" => {
+                    if let Kind::Str(id) = value.kind() {
+                        atoms.str(id).clone_into(&mut settings.conf);
+                    }
+                }
+                "max_split_size" => {
+                    settings.max_split_size = value.int(atoms).and_then(|v| u64::try_from(v).ok());
+                }
+                "garbage_collection_threshold" => {
+                    settings.garbage_collection_threshold = value.float(atoms).unwrap_or(0.0);
+                }
+                "expandable_segments" => settings.expandable_segments = value == Value::TRUE,
+                "roundup_power2_divisions" => {
+                    settings.roundup_power2_divisions = self
+                        .pairs(value, atoms)
+                        .filter_map(|(mib, d)| Some((mib.parse().ok()?, u64::try_from(d.int(atoms)?).ok()?)))
+                        .collect();
+                }
+                _ => {}
+            }
+            let shown = match value.kind() {
+                Kind::Str(id) => atoms.str(id).to_owned(),
+                Kind::Bool(b) => b.to_string(),
+                Kind::Int(v) => v.to_string(),
+                Kind::Float => value.float(atoms).unwrap_or(0.0).to_string(),
+                Kind::Dict(_) => self
+                    .pairs(value, atoms)
+                    .filter_map(|(k, v)| Some(format!("{k}:{}", v.int(atoms)?)))
+                    .collect::<Vec<_>>()
+                    .join(","),
+                _ => "?".to_owned(),
+            };
+            settings.all.push((name.to_owned(), shown));
+        }
+        settings
+    }
+
+    fn pairs<'s>(&'s self, value: Value, atoms: &'s Atoms) -> impl Iterator<Item = (&'s str, Value)> {
+        let items = match value.kind() {
+            Kind::Dict(n) => match self.node(n) {
+                Node::Items(i) => self.items.get(i as usize).map_or(&[][..], |v| v),
+                _ => &[],
+            },
+            _ => &[],
+        };
+        items.chunks_exact(2).filter_map(|pair| match pair[0].kind() {
+            Kind::Str(id) => Some((atoms.str(id), pair[1])),
+            _ => None,
+        })
+    }
+
+    fn host_memory(&self, root: &RootDraft) -> HostMemory {
+        let nodes = |value: Option<Value>| match value.map(Value::kind) {
+            Some(Kind::List(n) | Kind::Tuple(n)) => self.node(n),
+            _ => Node::Empty,
+        };
+        let count = |node: Node| match node {
+            Node::Trace(i) => self.traces.get(i as usize).map_or(0, |r| r.iter().map(|r| r.len()).sum()),
+            _ => 0,
+        };
+        let events = match nodes(root.host_traces) {
+            // One list of events, or one for each device.
+            Node::Values(i) => {
+                self.values.get(i as usize).map_or(0, |v| v.iter().map(|&v| count(nodes(Some(v)))).sum())
+            }
+            node => count(node),
+        };
+        let sizes: Vec<Bytes> = match nodes(root.host_segments) {
+            Node::Values(i) => self
+                .values
+                .get(i as usize)
+                .map_or(&[][..], |v| v)
+                .iter()
+                .map(|v| match v.kind() {
+                    Kind::Dict(n) => self.host_segment_size(n),
+                    _ => Bytes::ZERO,
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        HostMemory { segments: sizes.len(), bytes: sizes.into_iter().sum(), events }
+    }
+
+    fn host_segment_size(&self, dict: u32) -> Bytes {
+        match self.node(dict) {
+            Node::Segment(i) => self.segments.get(i as usize).map_or(Bytes::ZERO, |(_, s)| s.size),
+            Node::Block(i) => self.blocks.get(i as usize).map_or(Bytes::ZERO, |b| b.block.size),
+            _ => Bytes::ZERO,
+        }
+    }
+}
+
+/// Gives addresses to blocks that were written without one (before torch 2.1): they lie side by side.
+fn lay_out(segment: &mut Segment) {
+    let mut at = segment.addr;
+    for block in &mut segment.blocks {
+        if block.addr == 0 {
+            block.addr = at;
+        }
+        at = block.addr.saturating_add(block.size.0);
+        // The requested size of a free block is a leftover of its last use.
+        if block.state == BlockState::Inactive {
+            block.requested = None;
+        }
+    }
+    segment.blocks.sort_by_key(|b: &Block| b.addr);
+}

@@ -1,0 +1,270 @@
+//! Snapshots written as JSON, with the same keys as the pickle.
+//!
+//! The parser is serde_json's; as with pickles, no value tree is built, and a file that is cut short gives what came
+//! before the cut.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::io::Read;
+
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use vramscope_model::Symbols;
+use vramscope_pickle::{Atoms, Context, Sink, Value};
+
+use crate::builder::Builder;
+use crate::error::{Error, Warning};
+use crate::{Format, Parsed};
+
+pub(crate) const FORMAT: Format = Format { name: "JSON", sniff, read };
+
+/// How many items of a list are handed over at a time.
+const BATCH: usize = 1024;
+
+fn sniff(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let mut significant = head.iter().filter(|b| !b.is_ascii_whitespace());
+    match significant.next() {
+        Some(b'{') => matches!(significant.next(), Some(b'"' | b'}') | None),
+        Some(b'[') => matches!(significant.next(), Some(b'{' | b']') | None),
+        _ => false,
+    }
+}
+
+fn read(stream: &mut dyn Read, symbols: &mut Symbols) -> Result<Parsed, Error> {
+    let state = RefCell::new(State {
+        builder: Builder::new(symbols),
+        atoms: Atoms::default(),
+        stack: Vec::new(),
+        root: None,
+    });
+    let counted = Counted { inner: std::io::BufReader::with_capacity(64 << 10, SkipMark::new(stream)), n: 0 };
+    let counter = RefCell::new(counted);
+    let mut parser = serde_json::Deserializer::from_reader(Shared(&counter));
+    let result = Item { state: &state, at_root: true }.deserialize(&mut parser);
+    let offset = counter.borrow().n;
+    drop(parser);
+    let State { builder, atoms, root, .. } = state.into_inner();
+    let end = result.err().map(|e| e.to_string());
+    match (builder.finish(root, &atoms, end.is_some()), end) {
+        (Ok((snapshot, mut warnings)), end) => {
+            if let Some(reason) = end {
+                let events = snapshot.n_events();
+                let segments: usize = snapshot.devices.iter().map(|d| d.segments.len()).sum();
+                if events == 0 && segments == 0 {
+                    return Err(Error::Damaged { offset, reason });
+                }
+                warnings.insert(
+                    0,
+                    Warning::at(
+                        offset,
+                        format!(
+                            "the file is damaged or cut short: {reason}; {segments} segments and {events} events before \
+                             that place were read, newer events are missing"
+                        ),
+                    ),
+                );
+            }
+            Ok(Parsed { snapshot, warnings, dialect: "JSON".to_owned() })
+        }
+        (Err(_), Some(reason)) => Err(Error::Damaged { offset, reason }),
+        (Err(found), None) => Err(Error::NoSnapshot { format: "a JSON file", found }),
+    }
+}
+
+struct State<'a> {
+    builder: Builder<'a>,
+    atoms: Atoms,
+    stack: Vec<Value>,
+    root: Option<Value>,
+}
+
+impl State<'_> {
+    fn flush_list(&mut self, list: u32, mark: usize) {
+        let cx = Context { atoms: &self.atoms, offset: 0 };
+        self.builder.append(list, self.stack.get(mark..).unwrap_or(&[]), &cx);
+        self.stack.truncate(mark);
+    }
+
+    fn flush_dict(&mut self, dict: u32, mark: usize) {
+        let cx = Context { atoms: &self.atoms, offset: 0 };
+        let items = self.stack.get(mark..).unwrap_or(&[]);
+        self.builder.set_items(dict, items.get(..items.len() & !1).unwrap_or(&[]), &cx);
+        self.stack.truncate(mark);
+    }
+}
+
+/// Reads one value and pushes it on the stack. What was read of a value that ends early is pushed too.
+#[derive(Clone, Copy)]
+struct Item<'s, 'a> {
+    state: &'s RefCell<State<'a>>,
+    at_root: bool,
+}
+
+impl Item<'_, '_> {
+    fn push(self, make: impl FnOnce(&mut Atoms) -> Value) {
+        let mut state = self.state.borrow_mut();
+        let value = make(&mut state.atoms);
+        state.stack.push(value);
+    }
+
+    /// The outermost container is known from its first byte on, so that a cut loses nothing.
+    fn note_root(self, value: Value) {
+        if self.at_root {
+            self.state.borrow_mut().root = Some(value);
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Item<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Item<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<(), E> {
+        self.push(|_| Value::bool(v));
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<(), E> {
+        self.push(|atoms| atoms.integer(i128::from(v)));
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<(), E> {
+        self.push(|atoms| atoms.integer(i128::from(v)));
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, v: f64) -> Result<(), E> {
+        self.push(|atoms| atoms.real(v));
+        Ok(())
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<(), E> {
+        self.push(|atoms| Value::str(atoms.intern(v.as_bytes())));
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.push(|_| Value::NONE);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let (list, mark) = {
+            let mut state = self.state.borrow_mut();
+            (state.builder.list(), state.stack.len())
+        };
+        self.note_root(Value::list(list));
+        let item = Item { at_root: false, ..self };
+        let mut result = Ok(());
+        loop {
+            match seq.next_element_seed(item) {
+                Ok(Some(())) => {
+                    let mut state = self.state.borrow_mut();
+                    if state.stack.len() - mark >= BATCH {
+                        state.flush_list(list, mark);
+                    }
+                }
+                Ok(None) => break,
+                Err(e) => {
+                    result = Err(e);
+                    break;
+                }
+            }
+        }
+        let mut state = self.state.borrow_mut();
+        state.flush_list(list, mark);
+        state.stack.push(Value::list(list));
+        result
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let (dict, mark) = {
+            let mut state = self.state.borrow_mut();
+            (state.builder.dict(), state.stack.len())
+        };
+        self.note_root(Value::dict(dict));
+        let item = Item { at_root: false, ..self };
+        let mut result = Ok(());
+        loop {
+            match map.next_key_seed(item) {
+                Ok(Some(())) => {}
+                Ok(None) => break,
+                Err(e) => {
+                    result = Err(e);
+                    break;
+                }
+            }
+            if let Err(e) = map.next_value_seed(item) {
+                result = Err(e);
+                break;
+            }
+            if self.state.borrow().stack.len() - mark > 2 * BATCH {
+                self.state.borrow_mut().flush_dict(dict, mark);
+            }
+        }
+        let mut state = self.state.borrow_mut();
+        state.flush_dict(dict, mark);
+        state.stack.push(Value::dict(dict));
+        result
+    }
+
+    fn visit_bytes<E: serde::de::Error>(self, _: &[u8]) -> Result<(), E> {
+        Err(E::custom("bytes in JSON"))
+    }
+}
+
+/// Counts bytes, so that damage can be told by its place.
+struct Counted<R> {
+    inner: R,
+    n: u64,
+}
+
+struct Shared<'c, R>(&'c RefCell<Counted<R>>);
+
+impl<R: Read> Read for Shared<'_, R> {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        let mut counted = self.0.borrow_mut();
+        let n = counted.inner.read(buf)?;
+        counted.n += n as u64;
+        Ok(n)
+    }
+}
+
+/// Passes over the byte order mark that some editors put at the beginning.
+struct SkipMark<'a> {
+    inner: &'a mut dyn Read,
+    begun: bool,
+}
+
+impl<'a> SkipMark<'a> {
+    fn new(inner: &'a mut dyn Read) -> Self {
+        Self { inner, begun: false }
+    }
+}
+
+impl Read for SkipMark<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(buf)?;
+        if !self.begun && n > 0 {
+            self.begun = true;
+            if buf.starts_with(b"\xef\xbb\xbf") && n >= 3 {
+                buf.copy_within(3..n, 0);
+                // Three bytes cannot end the stream: report what is left, or read on.
+                return if n == 3 { self.read(buf) } else { Ok(n - 3) };
+            }
+        }
+        Ok(n)
+    }
+}

@@ -1,0 +1,183 @@
+//! Snapshots written with pickle: `_dump_snapshot`, the C++ writer, `pickle.dump(memory_snapshot(), …)`, and the pickle
+//! inside what `torch.save` writes, in its zip or (before torch 1.6) without one.
+
+use std::io::Read;
+
+use vramscope_model::{Snapshot, Symbols};
+use vramscope_pickle::{Fed, Limits, Machine};
+
+use crate::builder::Builder;
+use crate::error::{Error, Warning};
+use crate::{Format, Parsed};
+
+pub(crate) const FORMAT: Format = Format { name: "pickle", sniff, read };
+
+/// The most values that one file may ask to be kept. Two billion would be a snapshot of 500 million events.
+const MAX_VALUES: u64 = 1 << 31;
+/// What is read at a time: it should stay in the processor's second-level cache.
+const CHUNK: usize = 128 << 10;
+/// What `torch.save` without a zip writes first, as a pickle of its own.
+const TORCH_MAGIC: i128 = 0x1950_a86a_20f9_469c_fc6c;
+
+fn sniff(head: &[u8]) -> bool {
+    match head {
+        [0x80, protocol, ..] => *protocol <= 5,
+        // Protocols 0 and 1 begin with the outermost container.
+        [b'(', b'd' | b'l', ..] | [b'}' | b']', b'q' | b'r' | b'(' | b'.', ..] => true,
+        _ => false,
+    }
+}
+
+fn read(stream: &mut dyn Read, symbols: &mut Symbols) -> Result<Parsed, Error> {
+    let mut source = Chunks { stream, buf: vec![0; CHUNK], start: 0, end: 0, error: None };
+    // What `torch.save` without a zip puts before the object: a magic number, a version, a description of the system.
+    let mut to_skip = 0;
+    loop {
+        let mut builder = Builder::new(symbols);
+        let mut machine = Machine::with_limits(Limits { values: MAX_VALUES, ..Limits::default() });
+        let end = run(&mut machine, &mut builder, &mut source);
+        let is_magic = machine.root().and_then(|v| v.int(machine.atoms())) == Some(TORCH_MAGIC);
+        if is_magic {
+            to_skip = 2;
+            continue;
+        }
+        if to_skip > 0 && end.is_ok() {
+            to_skip -= 1;
+            continue;
+        }
+        return finish(machine, builder, end);
+    }
+}
+
+/// Feeds the machine to the end of the pickle, of the bytes, or of what makes sense.
+fn run(machine: &mut Machine, builder: &mut Builder<'_>, source: &mut Chunks<'_>) -> Result<(), Damage> {
+    loop {
+        let fed: Fed = machine.feed(source.bytes(), builder).map_err(|e| Damage {
+            offset: e.offset,
+            reason: e.kind.to_string(),
+            is_end: false,
+        })?;
+        source.advance(fed.consumed);
+        if fed.done {
+            return Ok(());
+        }
+        if !source.fill(fed.needed) {
+            let reason = match source.error.take() {
+                Some(e) => e.to_string(),
+                None if source.bytes().is_empty() => "the file ends before the pickle does".to_owned(),
+                None => format!(
+                    "the file ends inside a value ({} bytes are there of {} declared)",
+                    source.bytes().len(),
+                    fed.needed
+                ),
+            };
+            return Err(Damage { offset: machine.offset(), reason, is_end: true });
+        }
+    }
+}
+
+/// Where reading stopped, and why.
+struct Damage {
+    offset: u64,
+    reason: String,
+    /// The bytes ran out, as opposed to making no sense.
+    is_end: bool,
+}
+
+fn finish(mut machine: Machine, mut builder: Builder<'_>, end: Result<(), Damage>) -> Result<Parsed, Error> {
+    let protocol = machine.protocol();
+    let root = if end.is_ok() { machine.root() } else { machine.close(&mut builder) };
+    let global = machine.first_global().map(str::to_owned);
+    let outcome: Result<(Snapshot, Vec<Warning>), String> =
+        builder.finish(root, machine.atoms(), end.is_err());
+    let (snapshot, mut warnings) = match (outcome, &end) {
+        (Ok(both), _) => both,
+        (Err(_), Err(damage)) => {
+            return Err(Error::Damaged { offset: damage.offset, reason: damage.reason.clone() });
+        }
+        (Err(found), Ok(())) => return Err(Error::NoSnapshot { format: "a pickle", found }),
+    };
+    if let Err(damage) = end {
+        let events = snapshot.n_events();
+        let segments: usize = snapshot.devices.iter().map(|d| d.segments.len()).sum();
+        if events == 0 && segments == 0 {
+            return Err(Error::Damaged { offset: damage.offset, reason: damage.reason });
+        }
+        let what = if damage.is_end { "cut short" } else { "damaged" };
+        warnings.insert(
+            0,
+            Warning::at(
+                damage.offset,
+                format!(
+                    "the file is {what}: {}; {segments} segments and {events} events before that place were read, \
+                     newer events are missing",
+                    damage.reason
+                ),
+            ),
+        );
+    }
+    if let Some(global) = global {
+        warnings.push(Warning::new(format!(
+            "the pickle asks for the Python object `{}`; pickles are never executed here, so it was passed over",
+            global.replace(' ', ".").escape_debug()
+        )));
+    }
+    Ok(Parsed { snapshot, warnings, dialect: format!("pickle protocol {protocol}") })
+}
+
+/// A stream, a piece at a time.
+struct Chunks<'a> {
+    stream: &'a mut dyn Read,
+    buf: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Why the stream ended, if not by itself.
+    error: Option<std::io::Error>,
+}
+
+impl Chunks<'_> {
+    fn bytes(&self) -> &[u8] {
+        self.buf.get(self.start..self.end).unwrap_or(&[])
+    }
+
+    fn advance(&mut self, n: usize) {
+        self.start += n;
+    }
+
+    /// Gets more bytes, at least as many as needed. Returns whether they are there.
+    fn fill(&mut self, needed: usize) -> bool {
+        self.buf.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        while self.end < needed.max(1) {
+            // The buffer grows as bytes come, not as they are promised.
+            if self.end == self.buf.len() {
+                self.buf.resize(self.buf.len() * 2, 0);
+            }
+            if !self.read_once() {
+                return false;
+            }
+        }
+        // One value more than needed is no use, a full buffer is.
+        while self.end < self.buf.len() / 2 && self.read_once() {}
+        true
+    }
+
+    fn read_once(&mut self) -> bool {
+        let Some(room) = self.buf.get_mut(self.end..) else { return false };
+        loop {
+            match self.stream.read(room) {
+                Ok(0) => return false,
+                Ok(n) => {
+                    self.end += n;
+                    return true;
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    self.error = Some(e);
+                    return false;
+                }
+            }
+        }
+    }
+}

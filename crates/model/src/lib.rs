@@ -1,0 +1,30 @@
+//! What a recording of a GPU allocator *is*: columns of events, the segments and blocks that were there
+//! when a snapshot was taken, and the interned stacks that both point into.
+//!
+//! Everything here is a plain value. A [`Recording`] does not change once it is built, knows nothing of
+//! files, formats or detectors, and is not `Serialize`: what the user sees is decided further out.
+//!
+//! Words are the allocator's own: see `DESIGN` §1 and the glossary in `ARCHITECTURE.md`.
+
+mod annotation;
+mod event;
+mod join;
+mod origin;
+mod recording;
+pub mod script;
+mod segment;
+mod settings;
+mod snapshot;
+mod symbols;
+mod units;
+
+pub use annotation::{Annotation, Stage};
+pub use event::{Action, Event, Events};
+pub use join::{Relation, join, relation};
+pub use origin::Origin;
+pub use recording::{DeviceRecording, Recording, State};
+pub use segment::{Block, BlockState, PoolKind, Segment};
+pub use settings::Settings;
+pub use snapshot::{Device, Features, HostMemory, Snapshot};
+pub use symbols::{Frame, FrameId, PoolId, StackId, StreamId, StringId, Symbols};
+pub use units::{Bytes, EventIdx, TimeUs};

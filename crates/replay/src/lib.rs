@@ -1,0 +1,1 @@
+//! From a recording to what it means: lifetimes, curves, peak, steps.

@@ -1,0 +1,8 @@
+//! What the user is told, as plain data in the user's words: the boundary between analysing and showing.
+//!
+//! Structs here have public fields and no behaviour to speak of. They are not `Serialize`: `report` decides how they
+//! look in JSON. Bytes are plain `u64` here, named by what they count.
+
+pub mod analysis;
+pub mod diff;
+pub mod inspect;
