@@ -1,1 +1,3 @@
 //! From a recording to what it means: lifetimes, curves, peak, steps.
+
+pub mod health;
