@@ -16,8 +16,6 @@ pub use marks::MarkHealth;
 pub use stacks::StackUse;
 pub use trace::{TimeHealth, TraceHealth};
 
-use trace::Slots;
-
 /// Everything that can be checked on one device of one snapshot.
 #[derive(Clone, Debug)]
 pub struct DeviceHealth {
@@ -52,7 +50,8 @@ pub enum History {
 pub enum Wrap {
     /// Nothing points to it.
     NoSign,
-    /// The number of events is a round one and the trace begins in the middle of things.
+    /// The number of events is a round one, or the same on several devices, and the trace begins in the middle of
+    /// things.
     Suspected,
     /// Blocks carry stacks, so they were allocated while recording, but the trace no longer holds their allocation.
     Evident,
@@ -75,8 +74,22 @@ pub struct SegmentHealth {
     pub states_sums: bool,
 }
 
-/// Checks one device.
-pub fn check_device(device: &Device) -> DeviceHealth {
+/// Checks every device of a snapshot.
+pub fn check(snapshot: &Snapshot) -> Vec<DeviceHealth> {
+    let mut all: Vec<DeviceHealth> = snapshot.devices.iter().map(check_device).collect();
+    // Each device has a ring of its own, all of one length: two that hold equally much are likely full.
+    let lengths: Vec<u64> = all.iter().map(|d| d.trace.events).collect();
+    for device in &mut all {
+        let events = device.trace.events;
+        let alike = events >= MIN_RING && lengths.iter().filter(|&&n| n == events).count() > 1;
+        if alike && device.wrap == Wrap::NoSign && device.trace.frees_of_unknown > 0 {
+            device.wrap = Wrap::Suspected;
+        }
+    }
+    all
+}
+
+fn check_device(device: &Device) -> DeviceHealth {
     let (trace, slots) = trace::replay(&device.events);
     let blocks_with_stacks = device
         .segments
@@ -126,9 +139,12 @@ fn wrap(device: &Device, trace: &TraceHealth, agreement: Option<&Agreement>) -> 
     }
 }
 
+/// Nobody records fewer events than this on purpose, and small numbers are often equal or round by chance.
+const MIN_RING: u64 = 1000;
+
 /// Sizes that people give ring buffers: a power of two, or three zeros at the end.
 fn is_round(events: usize) -> bool {
-    events >= 1000 && (events.is_power_of_two() || events.is_multiple_of(1000))
+    events as u64 >= MIN_RING && (events.is_power_of_two() || events.is_multiple_of(1000))
 }
 
 #[cfg(test)]
@@ -175,15 +191,26 @@ mod tests {
     #[test]
     fn a_round_number_of_events_is_suspect_only_with_frees_of_unknown_blocks() {
         let round = |first: &str, n: usize| {
-            let mut text = format!("old x 512\nalloc y 512\n{first}\n");
-            for i in 0..n {
-                text += &format!("alloc b{i} 512\n");
-            }
-            check_device(&device(&text)).wrap
+            let blocks: Vec<String> = (0..n).map(|i| format!("alloc b{i} 512")).collect();
+            check_device(&device(&format!("old x 512\nalloc y 512\n{first}\n{}", blocks.join("\n")))).wrap
         };
         assert_eq!(round("free x", 997), Wrap::Suspected);
         assert_eq!(round("free y", 997), Wrap::NoSign);
         assert_eq!(round("free x", 998), Wrap::NoSign);
+    }
+
+    #[test]
+    fn two_devices_with_equally_many_events_are_suspect() {
+        let text =
+            |n: usize| (0..n).fold("old x 512\nfree x".to_owned(), |t, i| t + &format!("\nalloc b{i} 512"));
+        let check_pair = |a: usize, b: usize, want: Wrap| {
+            let devices = vec![device(&text(a)), Device { ordinal: 1, ..device(&text(b)) }];
+            let snapshot = Snapshot { devices, ..Snapshot::default() };
+            assert_eq!(check(&snapshot)[0].wrap, want, "{a} {b}");
+        };
+        check_pair(1005, 1005, Wrap::Suspected);
+        check_pair(1005, 1006, Wrap::NoSign);
+        check_pair(5, 5, Wrap::NoSign);
     }
 
     #[test]

@@ -101,7 +101,6 @@ fn compare_block(agreement: &mut Agreement, block: &Block, slot: Option<Slot>, e
             agreement.size_differs += u64::from(block.requested.is_some() && block.requested != requested);
         }
         Some(_) if allocated => agreement.only_in_segments.add(block.size),
-        Some(Slot::Pending) => {}
         Some(Slot::Live(_) | Slot::Gone) => agreement.pending_differs += 1,
         None if allocated => {
             agreement.older.add(block.size);
@@ -109,8 +108,8 @@ fn compare_block(agreement: &mut Agreement, block: &Block, slot: Option<Slot>, e
                 agreement.older_with_stack.add(block.size);
             }
         }
-        // Allocated and given back before the trace begins.
-        None => {}
+        // Pending in both, or given back before the trace begins.
+        Some(Slot::Pending) | None => {}
     }
 }
 

@@ -25,7 +25,7 @@ pub struct StackUse {
 }
 
 /// The place of an origin in the arrays of [`StackUse`].
-pub fn origin_index(origin: Origin) -> usize {
+fn origin_index(origin: Origin) -> usize {
     match origin {
         Origin::User => 0,
         Origin::Library => 1,
