@@ -15,3 +15,7 @@ pub use fits::{FailedFit, failed_fits, growths};
 pub use lifetimes::{Agreement, AllocId, Death, Lifetimes, Window};
 pub use phases::{PhaseRun, phase_runs};
 pub use steps::{StepSource, Steps};
+//! From a recording to what it means: lifetimes, curves, peak, steps.
+
+pub mod change;
+pub mod health;

@@ -50,7 +50,8 @@ impl Steps {
                 // Two optimizers make two marks a round. The rhythm of the allocations tells.
                 let per_round = marks.count() as f64 / recurrence.count().max(1) as f64;
                 let whole = per_round.round();
-                if whole >= 2.0 && (per_round - whole).abs() < 0.1 { recurrence } else { marks }
+                let is_several = (2.0..=4.0).contains(&whole) && (per_round - whole).abs() < 0.1;
+                if is_several { recurrence } else { marks }
             }
             (Some(marks), _) => marks,
             (None, Some(recurrence)) => recurrence,
@@ -104,6 +105,12 @@ impl Steps {
     }
 
     fn by_recurrence(device: &DeviceRecording, window: Window) -> Option<Self> {
+        // Repeats in a row are one: a line in an inner loop recurs as often as the loop does. But where one line does
+        // everything, each time counts.
+        Self::by_runs(device, window, true).or_else(|| Self::by_runs(device, window, false))
+    }
+
+    fn by_runs(device: &DeviceRecording, window: Window, repeats_are_one: bool) -> Option<Self> {
         let events = &device.events;
         let (actions, stacks, sizes) = (events.actions(), events.stacks(), events.sizes());
         let range = window.from.index()..window.to.index().min(events.len());
@@ -111,11 +118,6 @@ impl Steps {
         let has_stacks = range.clone().any(|i| actions[i] == Action::Alloc && stacks[i].has_frames());
         let key = |i: usize| if has_stacks { u64::from(stacks[i].0) } else { sizes[i] };
         let counted = |i: usize| actions[i] == Action::Alloc && (!has_stacks || stacks[i].has_frames());
-        // Repeats in a row are one: a line in an inner loop recurs as often as the loop does. But where one line does
-        // everything, each time counts.
-        let mut keys = range.clone().filter(|&i| counted(i)).map(key);
-        let first_key = keys.next();
-        let is_single = keys.all(|k| Some(k) == first_key);
         let mut groups: FxHashMap<u64, Recurring> = FxHashMap::default();
         let mut previous = None;
         for i in range.clone().filter(|&i| counted(i)) {
@@ -124,7 +126,7 @@ impl Steps {
                 groups.entry(key).or_insert(Recurring { runs: 0, events: 0, first: i as u32, last: 0 });
             group.events += 1;
             group.last = i as u32;
-            if is_single || previous != Some(key) {
+            if !repeats_are_one || previous != Some(key) {
                 group.runs += 1;
             }
             previous = Some(key);
@@ -144,7 +146,7 @@ impl Steps {
         let mut bounds: Vec<EventIdx> = Vec::new();
         for i in range.clone().filter(|&i| counted(i)) {
             let key = key(i);
-            if key == anchor && (is_single || previous != Some(anchor)) {
+            if key == anchor && (!repeats_are_one || previous != Some(anchor)) {
                 bounds.push(EventIdx(i as u32));
             }
             previous = Some(key);
@@ -204,7 +206,7 @@ struct Recurring {
 /// round has a multiple of the number of rounds, what happens only now and then weighs little.
 fn rounds_that_fit(groups: impl Iterator<Item = Recurring>) -> Option<u32> {
     /// How much of the best candidate's weight a larger one must have.
-    const NEARLY: f64 = 0.85;
+    const NEARLY: f64 = 0.95;
     let mut by_runs: FxHashMap<u32, u64> = FxHashMap::default();
     for group in groups {
         *by_runs.entry(group.runs).or_default() += u64::from(group.events);
