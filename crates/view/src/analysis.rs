@@ -284,3 +284,31 @@ impl Severity {
         }
     }
 }
+
+/// What to look at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Only this device.
+    pub device: Option<u32>,
+    /// The device's memory in bytes, if the user told: it is not in the files.
+    pub capacity: Option<u64>,
+    /// Where to begin; the beginning of the trace where not told.
+    pub since: Option<Moment>,
+    /// Where to end; the end of the trace where not told.
+    pub until: Option<Moment>,
+}
+
+/// A place in a trace, as a user names it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Moment {
+    /// The beginning of a step, from 0.
+    Step(u64),
+    /// An event, from 0.
+    Event(u64),
+    /// A share of the events, from 0 to 1.
+    Fraction(f64),
+    /// This many µs after the first event.
+    AfterStart(i64),
+    /// A time, µs since 1970 UTC.
+    Time(i64),
+}

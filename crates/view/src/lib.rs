@@ -4,6 +4,9 @@
 //! look in JSON. Bytes are plain `u64` here, named by what they count.
 
 pub mod analysis;
+mod analyze;
 pub mod diff;
 pub mod inspect;
 mod place;
+
+pub use analyze::analyze;
