@@ -6,3 +6,4 @@
 pub mod analysis;
 pub mod diff;
 pub mod inspect;
+mod place;
