@@ -76,6 +76,13 @@ def metrics_row(path):
     return {k: row[k] for k in ("allocated", "reserved", "active", "requested", "inactive_split")}
 
 
+def requested(block):
+    """What a block was asked for with; torch 1.13 keeps it in the newest record of the block's history."""
+    if "requested_size" in block:
+        return block["requested_size"]
+    return block["history"][0]["real_size"] if block.get("history") else None
+
+
 def summarise(path):
     snap = load(path)
     if isinstance(snap, list):
@@ -98,7 +105,7 @@ def summarise(path):
             "allocated": in_state("active_allocated"),
             "pending": in_state("active_pending_free"),
             "inactive": in_state("inactive"),
-            "requested": None if any("requested_size" not in b for b in live) else sum(b["requested_size"] for b in live),
+            "requested": None if None in map(requested, live) else sum(map(requested, live)),
             "segments": len(mine),
             "small_segments": sum(s.get("segment_type") == "small" for s in mine),
             "large_segments": sum(s.get("segment_type") == "large" for s in mine),
