@@ -3,8 +3,10 @@
 //!
 //! Nothing here decides whether something is wrong; that is `detect`'s business.
 
+pub mod change;
 mod curve;
 mod fits;
+pub mod health;
 mod lifetimes;
 mod phases;
 mod placement;
@@ -15,7 +17,3 @@ pub use fits::{FailedFit, failed_fits, growths};
 pub use lifetimes::{Agreement, AllocId, Death, Lifetimes, Window};
 pub use phases::{PhaseRun, phase_runs};
 pub use steps::{StepSource, Steps};
-//! From a recording to what it means: lifetimes, curves, peak, steps.
-
-pub mod change;
-pub mod health;

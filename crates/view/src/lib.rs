@@ -7,3 +7,6 @@ pub mod analysis;
 pub mod diff;
 pub mod inspect;
 mod place;
+mod quantity;
+
+pub use diff::{DiffInput, diff};
