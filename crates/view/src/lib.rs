@@ -8,5 +8,7 @@ mod analyze;
 pub mod diff;
 pub mod inspect;
 mod place;
+mod quantity;
 
 pub use analyze::analyze;
+pub use diff::{DiffInput, diff};
