@@ -52,7 +52,6 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
     let Some(largest) = late.iter().max_by_key(|f| (f.free.0 - f.request.0, f.event)) else {
         return Vec::new();
     };
-    let mib = |b: Bytes| format!("{:.1} MiB", b.0 as f64 / f64::from(1 << 20));
     let stack_of =
         |f: &FailedFit| cx.device.events.stacks().get(f.event.index()).copied().unwrap_or(StackId::ABSENT);
     // The place where most was obtained in vain.
@@ -78,7 +77,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         code: DETECTOR.code,
         kind: Kind::Fragmentation,
         confidence: (0.6 + 0.15 * (reserved / allocated - EXCESS)).clamp(0.6, 0.95),
-        title: format!("{} were reserved although enough was free, in pieces too small", mib(obtained(&all))),
+        title: format!("{} were reserved although enough was free, in pieces too small", obtained(&all)),
         site: cx.symbols.site(stack),
         stack,
         bytes: excess,
@@ -92,8 +91,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         evidence: vec![
             format!(
                 "at most {} were reserved, but never more than {} were allocated",
-                mib(peak.max_reserved),
-                mib(peak.level.allocated)
+                peak.max_reserved, peak.level.allocated
             ),
             format!(
                 "{} times reserved memory grew although enough was free in the same pool; {} of them after the first third of the run",
@@ -102,8 +100,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
             ),
             format!(
                 "for example {} were asked for with {} free, none of it in one piece that large",
-                mib(largest.request),
-                mib(largest.free)
+                largest.request, largest.free
             ),
         ],
         advice,
