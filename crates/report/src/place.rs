@@ -108,28 +108,6 @@ fn least_parts(file: &str) -> usize {
         .map_or(1, |at| (parts.len() - 1 - at).max(1))
 }
 
-/// A frame to show, or how many were left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown<'a> {
-    /// A frame of the user's own code.
-    Frame(&'a Frame),
-    /// So many frames that are not.
-    Folded(usize),
-}
-
-/// The user's frames of a stack, with the number of other frames between them.
-pub(crate) fn fold(stack: &[Frame]) -> Vec<Shown<'_>> {
-    let mut shown = Vec::new();
-    for frame in stack {
-        match shown.last_mut() {
-            _ if frame.is_user => shown.push(Shown::Frame(frame)),
-            Some(Shown::Folded(n)) => *n += 1,
-            _ => shown.push(Shown::Folded(1)),
-        }
-    }
-    shown
-}
-
 /// How the folding is told: `(11 library frames folded)`; nothing where there are none.
 pub(crate) fn folded_note(stack: &[Frame]) -> Option<String> {
     match stack.iter().filter(|frame| !frame.is_user).count() {
@@ -182,17 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn library_frames_are_folded_where_they_are() {
+    fn folded_frames_are_counted() {
         let frame = |file: &str, is_user| Frame {
             location: Location { file: file.into(), line: 1, function: "f".into() },
             is_user,
         };
         let stack =
             [frame("t", false), frame("t", false), frame("a", true), frame("t", false), frame("b", true)];
-        assert_eq!(
-            fold(&stack),
-            [Shown::Folded(2), Shown::Frame(&stack[2]), Shown::Folded(1), Shown::Frame(&stack[4])]
-        );
         assert_eq!(folded_note(&stack).as_deref(), Some("(3 library frames folded)"));
         assert_eq!(folded_note(&stack[2..3]), None);
     }

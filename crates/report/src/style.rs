@@ -64,6 +64,24 @@ impl Span {
     }
 }
 
+impl Span {
+    /// Shortens it to so many columns.
+    pub(crate) fn shorten(&mut self, room: usize) {
+        self.text = shortened(&self.text, room);
+    }
+}
+
+/// Shortens a text in its middle, where paths and qualified names tell least.
+pub(crate) fn shortened(text: &str, room: usize) -> String {
+    let n = text.chars().count();
+    if n <= room {
+        return text.to_owned();
+    }
+    let head = room / 2;
+    let tail = room.saturating_sub(head + 1);
+    text.chars().take(head).chain(['…']).chain(text.chars().skip(n - tail)).collect()
+}
+
 impl From<&str> for Span {
     fn from(text: &str) -> Self {
         Self::new(Role::Plain, text)

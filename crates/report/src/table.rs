@@ -18,6 +18,8 @@ pub(crate) struct Table {
 
 /// Spaces between columns.
 const GAP: usize = 2;
+/// The last column keeps this width, even if lines become too long.
+const LEAST: usize = 24;
 
 impl Table {
     pub(crate) fn new(columns: &[Align]) -> Self {
@@ -33,12 +35,18 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Writes the rows, `indent` columns from the left.
+    /// Writes the rows, `indent` columns from the left. Where they are too wide, the last column is shortened.
     pub(crate) fn write(self, page: &mut Page, indent: usize) {
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|i| self.rows.iter().filter_map(|row| row.get(i)).map(Span::width).max().unwrap_or(0))
             .collect();
-        for row in self.rows {
+        let others: usize = widths.iter().rev().skip(1).map(|width| width + GAP).sum();
+        let room = page.width().saturating_sub(indent + others).max(LEAST);
+        let last = self.columns.len().saturating_sub(1);
+        for mut row in self.rows {
+            if let Some(cell) = row.get_mut(last) {
+                cell.shorten(room);
+            }
             let mut line: Vec<Span> = vec![" ".repeat(indent).into()];
             for ((cell, &width), align) in row.into_iter().zip(&widths).zip(&self.columns) {
                 let pad: Span = " ".repeat(width.saturating_sub(cell.width())).into();

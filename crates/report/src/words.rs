@@ -1,9 +1,9 @@
 //! Words that text and Markdown share.
 
-use vramscope_view::analysis::{Analysis, Finding, Input, Severity, Verdict};
+use vramscope_view::analysis::{Analysis, Finding, Frame, Input, Severity, Verdict};
 
 use crate::bytes::{counted, human, mean};
-use crate::place::Places;
+use crate::place::{Places, folded_note};
 use crate::style::Role;
 
 /// The verdict as a heading, and what it is.
@@ -100,6 +100,19 @@ fn per_step(blocks: f64) -> String {
     } else {
         format!("{blocks:.1} blocks")
     }
+}
+
+/// The user's frames of a stack, innermost first, without the first `skip`; and how many others were folded.
+pub(crate) fn callers(stack: &[Frame], places: &Places, skip: usize) -> Vec<String> {
+    let user: Vec<&Frame> = stack.iter().filter(|frame| frame.is_user).skip(skip).collect();
+    let last = user.len().saturating_sub(1);
+    let mut pieces: Vec<String> = user
+        .iter()
+        .enumerate()
+        .map(|(i, frame)| places.full(&frame.location) + if i < last { " ←" } else { "" })
+        .collect();
+    pieces.extend(folded_note(stack));
+    pieces
 }
 
 /// What was read, in one line.

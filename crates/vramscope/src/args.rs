@@ -74,6 +74,8 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Is it a leak, and where? The verdict, sums that add up to the byte, and the lines that allocate
     Analyze(Analyze),
+    /// What changed? Born, died and persisted between snapshots, by place
+    Diff(Diff),
 }
 
 #[derive(Debug, clap::Args)]
@@ -104,4 +106,17 @@ pub(crate) struct Analyze {
     /// Where the source code is, to show the lines: a directory, or `RECORDED=HERE` to replace the beginning of paths
     #[arg(long, value_name = "DIR")]
     pub(crate) source: Vec<SourceRoot>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Diff {
+    /// Two or more snapshots, earlier ones first, or a directory with them
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Compare this device only
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    /// How many places to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use vramscope_view::diff as view;
 
-use super::{Location, list};
+use super::{Frame, Location, list};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "vramscope.diff/1";
@@ -158,8 +158,8 @@ impl From<&view::GroupDiff> for Group {
 /// One stack.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Stack {
-    /// Its frames, innermost first.
-    pub frames: Vec<Location>,
+    /// Its frames, innermost first; none stands for blocks of which no stack was recorded.
+    pub frames: Vec<Frame>,
     /// Bytes in the earlier snapshot.
     pub before: u64,
     /// Bytes in the later snapshot.

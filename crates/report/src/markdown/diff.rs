@@ -1,6 +1,6 @@
 //! `diff` as Markdown.
 
-use vramscope_view::diff::{Diff, GroupDiff, Matching};
+use vramscope_view::diff::{Diff, GroupDiff};
 
 use super::{code, escaped, sentence, table};
 use crate::bytes::{change, counted, grouped, human};
@@ -9,12 +9,7 @@ use crate::text::diff::{changed, places, together};
 /// The comparison as Markdown with at most `top` places a device.
 pub fn render(diff: &Diff, top: usize) -> String {
     let places = places(diff);
-    let how = match diff.matching {
-        Matching::SameProcess => "same process, block by block",
-        Matching::ByStack => "different runs, by stack",
-        Matching::BySize => "by block size and pool",
-    };
-    let mut out = format!("Compared {how}: {}\n\n", sentence(&diff.matching_reason));
+    let mut out = format!("{}.\n\n", sentence(&diff.matching_reason));
     for part in &diff.parts {
         out.push_str(&format!("## {} → {}\n\n", code(&part.before), code(&part.after)));
         for device in &part.devices {

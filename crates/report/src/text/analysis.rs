@@ -8,7 +8,7 @@ use crate::clock;
 use crate::page::Page;
 use crate::place::Places;
 use crate::sparkline;
-use crate::style::{Role, Span};
+use crate::style::{Role, Span, shortened};
 use crate::table::{Align, Table};
 use crate::words;
 
@@ -128,7 +128,7 @@ fn one_device(
     if whole {
         phases(page, device, layout);
     }
-    settings(page, device, layout);
+    settings(page, device, layout, whole);
 }
 
 /// When the peak was and what it was made of.
@@ -153,23 +153,18 @@ fn write_peak(page: &mut Page, device: &DeviceAnalysis, peak: &Peak, places: &Pl
         return;
     }
     page.paragraph(Span::new(Role::Dim, "peak"), INDENT, &text);
-    let mut table = Table::new(&[Align::Right, Align::Right, Align::Left, Align::Left]);
+    let mut table = Table::new(&[Align::Right, Align::Right, Align::Right, Align::Left]);
+    let mut row = |bytes: u64, blocks: u64, place: Span| {
+        let share = share(bytes, peak.allocated);
+        let [share, blocks] = [share, counted(blocks, "block")].map(|text| Span::new(Role::Dim, text));
+        table.row(vec![human(bytes).into(), share, blocks, place]);
+    };
     for site in peak.sites.iter().take(top) {
-        table.row(vec![
-            human(site.bytes).into(),
-            Span::new(Role::Dim, share(site.bytes, peak.allocated)),
-            Span::new(Role::Path, balance::fit(&places.or_label(site.site.as_ref(), &site.label), 56)),
-            Span::new(Role::Dim, counted(site.blocks, "block")),
-        ]);
+        row(site.bytes, site.blocks, Span::new(Role::Path, places.or_label(site.site.as_ref(), &site.label)));
     }
-    let rest = peak.sites.get(top..).unwrap_or(&[]);
     if let Some(others) = left_out(peak.sites.len(), top, "place") {
-        let bytes = rest.iter().map(|site| site.bytes).sum();
-        table.row(vec![
-            human(bytes).into(),
-            Span::new(Role::Dim, share(bytes, peak.allocated)),
-            others.into(),
-        ]);
+        let rest = peak.sites.get(top..).unwrap_or(&[]);
+        row(rest.iter().map(|s| s.bytes).sum(), rest.iter().map(|s| s.blocks).sum(), others.into());
     }
     table.write(page, INDENT);
 }
@@ -194,16 +189,15 @@ fn steps(page: &mut Page, device: &DeviceAnalysis) {
     else {
         return;
     };
-    let at = if steps.count > 0 { "at step ends" } else { "over the recording" };
-    let curve = sparkline::sparkline(values, 30);
-    let numbers = format!(
-        "{at}: first {}, last {}, lowest {}, highest {}",
-        human(*first),
-        human(*last),
-        human(low),
-        human(high)
-    );
-    page.pieces(Span::default(), INDENT, Role::Plain, &[curve, " ".to_owned() + &numbers]);
+    let at = if steps.count > 0 { "at step ends:" } else { "over the recording:" };
+    let mut pieces = vec![sparkline::sparkline(values, 30), at.to_owned()];
+    if low == high {
+        pieces.push(format!("always {}", human(low)));
+    } else {
+        pieces.extend([format!("first {},", human(*first)), format!("last {},", human(*last))]);
+        pieces.extend([format!("lowest {},", human(low)), format!("highest {}", human(high))]);
+    }
+    page.pieces(Span::default(), INDENT, Role::Plain, &pieces);
 }
 
 /// What was held in the regions that the program marked.
@@ -216,7 +210,7 @@ fn phases(page: &mut Page, device: &DeviceAnalysis, layout: &Layout<'_>) {
     table.head(&["phase", "runs", "peak", "mean change", "still held"]);
     for phase in device.phases.iter().take(most) {
         table.row(vec![
-            balance::fit(&phase.name, 44).into(),
+            shortened(&phase.name, 44).into(),
             grouped(phase.count).into(),
             human(phase.peak_allocated).into(),
             signed(i128::from(phase.mean_change)).into(),
@@ -232,7 +226,7 @@ fn phases(page: &mut Page, device: &DeviceAnalysis, layout: &Layout<'_>) {
 }
 
 /// The allocator's settings: the text that the user set, or with `-v` all of them.
-fn settings(page: &mut Page, device: &DeviceAnalysis, layout: &Layout<'_>) {
+fn settings(page: &mut Page, device: &DeviceAnalysis, layout: &Layout<'_>, whole: bool) {
     if device.settings.is_empty() {
         return;
     }
@@ -242,8 +236,11 @@ fn settings(page: &mut Page, device: &DeviceAnalysis, layout: &Layout<'_>) {
         .filter(|(name, value)| layout.verbose || (name.contains("CONF") && !value.is_empty()))
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    let text = if all.is_empty() { "allocator defaults".to_owned() } else { all.join(", ") };
-    page.paragraph(Span::new(Role::Dim, "set"), INDENT, &text);
+    if !all.is_empty() {
+        page.paragraph(Span::new(Role::Dim, "set"), INDENT, &all.join(", "));
+    } else if whole {
+        page.paragraph(Span::new(Role::Dim, "set"), INDENT, "nothing: the allocator's defaults");
+    }
 }
 
 fn findings(page: &mut Page, analysis: &Analysis, layout: &Layout<'_>, places: &Places) {

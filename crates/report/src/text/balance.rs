@@ -5,7 +5,7 @@ use vramscope_view::analysis::{Balance, SiteBytes};
 use crate::bytes::{counted, grouped, human, share};
 use crate::page::Page;
 use crate::place::Places;
-use crate::style::{Role, Span};
+use crate::style::{Role, Span, shortened};
 use crate::table::{Align, Table};
 
 /// One line of the tree.
@@ -96,7 +96,7 @@ fn tree(balance: &Balance, places: &Places, top: usize) -> Line {
 }
 
 fn add(table: &mut Table, line: &Line, lead: &str, branch: &str, whole: u64, room: usize) {
-    let name = fit(&format!("{lead}{branch}{}", line.name), room);
+    let name = shortened(&format!("{lead}{branch}{}", line.name), room);
     let exact = grouped(line.bytes);
     table.row(vec![
         Span::new(line.role, name),
@@ -118,15 +118,4 @@ fn add(table: &mut Table, line: &Line, lead: &str, branch: &str, whole: u64, roo
 
 fn sum(sites: &[SiteBytes]) -> u64 {
     sites.iter().map(|site| site.bytes).sum()
-}
-
-/// Shortens a text in its middle, where paths and qualified names tell least.
-pub(super) fn fit(text: &str, room: usize) -> String {
-    let n = text.chars().count();
-    if n <= room {
-        return text.to_owned();
-    }
-    let head = room / 2;
-    let tail = room.saturating_sub(head + 1);
-    text.chars().take(head).chain(['…']).chain(text.chars().skip(n - tail)).collect()
 }

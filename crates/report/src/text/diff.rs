@@ -1,13 +1,14 @@
 //! `diff` for a terminal.
 
-use vramscope_view::diff::{DeviceDiff, Diff, DiffPart, GroupDiff, Matching};
+use vramscope_view::diff::{DeviceDiff, Diff, DiffPart, GroupDiff};
 
-use super::{INDENT, Layout, balance::fit, left_out};
+use super::{INDENT, Layout, left_out};
 use crate::bytes::{change, grouped, human};
 use crate::page::Page;
 use crate::place::Places;
 use crate::style::{Role, Span};
 use crate::table::{Align, Table};
+use crate::words;
 
 /// How many stacks of a place are shown with `-v`.
 const STACKS: usize = 3;
@@ -16,16 +17,7 @@ const STACKS: usize = 3;
 pub fn render(diff: &Diff, layout: &Layout<'_>) -> String {
     let mut page = Page::new(layout.palette, layout.width);
     let places = places(diff);
-    let how = match diff.matching {
-        Matching::SameProcess => "same process, block by block",
-        Matching::ByStack => "different runs, by stack",
-        Matching::BySize => "by block size and pool",
-    };
-    page.paragraph(
-        Span::new(Role::Heading, "compared"),
-        INDENT + 2,
-        &format!("{how}: {}", diff.matching_reason),
-    );
+    page.paragraph(Span::new(Role::Heading, "compared"), INDENT + 2, &diff.matching_reason);
     for part in &diff.parts {
         page.gap();
         one_part(&mut page, part, layout, &places);
@@ -52,7 +44,7 @@ pub fn render(diff: &Diff, layout: &Layout<'_>) -> String {
 pub(crate) fn places(diff: &Diff) -> Places {
     let groups = diff.parts.iter().flat_map(|part| &part.devices).flat_map(|device| &device.groups);
     Places::of(groups.flat_map(|group| {
-        let stacks = group.stacks.iter().flat_map(|(frames, _, _)| frames);
+        let stacks = group.stacks.iter().flat_map(|(frames, _, _)| frames).map(|frame| &frame.location);
         group.site.iter().chain(stacks).map(|location| location.file.as_str())
     }))
 }
@@ -106,11 +98,10 @@ fn one_device(page: &mut Page, device: &DeviceDiff, layout: &Layout<'_>, places:
     head.push(if groups.iter().any(|group| group.site.is_some()) { "allocated at" } else { "what" });
     let mut table = Table::new(&columns);
     table.head(&head);
-    let room = page.width().saturating_sub(if with_births { 74 } else { 50 }).max(24);
     for group in groups.iter().take(layout.top) {
         let mut cells = figures(group, with_births);
         let role = if group.site.is_some() { Role::Path } else { Role::Plain };
-        cells.push(Span::new(role, fit(&places.or_label(group.site.as_ref(), &group.label), room)));
+        cells.push(Span::new(role, places.or_label(group.site.as_ref(), &group.label)));
         table.row(cells);
     }
     let rest = groups.get(layout.top..).unwrap_or(&[]);
@@ -181,18 +172,15 @@ fn stacks(page: &mut Page, group: &GroupDiff, places: &Places) {
     page.gap();
     page.line([Span::new(Role::Path, places.or_label(group.site.as_ref(), &group.label))]);
     for (frames, before, after) in group.stacks.iter().take(STACKS) {
-        let last = frames.len().saturating_sub(1);
-        let pieces: Vec<String> = frames
-            .iter()
-            .enumerate()
-            .map(|(i, frame)| places.full(frame) + if i < last { " ←" } else { "" })
-            .collect();
-        let label = format!("  {}", change(*before, *after));
+        let mut pieces = words::callers(frames, places, 0);
+        if frames.is_empty() {
+            pieces.push("no stack recorded".to_owned());
+        }
         page.pieces(
-            Span::new(Role::Plain, label),
+            Span::new(Role::Plain, format!("  {}", change(*before, *after))),
             15,
-            Role::Dim,
-            if pieces.is_empty() { &[] } else { &pieces },
+            Role::Plain,
+            &pieces,
         );
     }
     if let Some(more) = left_out(group.stacks.len(), STACKS, "stack") {

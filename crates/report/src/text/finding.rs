@@ -6,8 +6,8 @@ use super::{INDENT, Layout, left_out};
 use crate::bytes::{counted, human};
 use crate::excerpt::Excerpt;
 use crate::page::Page;
-use crate::place::{Places, Shown, fold, folded_note};
-use crate::style::{Role, Span};
+use crate::place::Places;
+use crate::style::{Role, Span, shortened};
 use crate::words;
 
 /// How many companions are named.
@@ -91,7 +91,7 @@ fn source(page: &mut Page, site: &Location, excerpt: &Excerpt) {
         let role = if here { Role::Plain } else { Role::Dim };
         let mut line = vec![
             Span::new(Role::Dim, format!("     {number:>digits$} │ ")),
-            Span::new(role, super::balance::fit(&text, page.width().saturating_sub(digits + 8))),
+            Span::new(role, shortened(&text, page.width().saturating_sub(digits + 8))),
         ];
         if here {
             let room = line.iter().map(Span::width).sum::<usize>() + 21 <= page.width();
@@ -116,22 +116,8 @@ fn stack(page: &mut Page, finding: &Finding, context: &Context<'_>) {
         }
         return;
     }
-    let callers: Vec<String> = fold(&finding.stack)
-        .into_iter()
-        .filter_map(|shown| match shown {
-            Shown::Frame(frame) => Some(context.places.full(&frame.location)),
-            Shown::Folded(_) => None,
-        })
-        // The first one is the place itself.
-        .skip(usize::from(finding.site.is_some()))
-        .collect();
-    let last = callers.len().saturating_sub(1);
-    let mut pieces: Vec<String> = callers
-        .into_iter()
-        .enumerate()
-        .map(|(i, caller)| if i < last { format!("{caller} ←") } else { caller })
-        .collect();
-    pieces.extend(folded_note(&finding.stack));
+    // The first of the user's frames is the place itself.
+    let pieces = words::callers(&finding.stack, context.places, usize::from(finding.site.is_some()));
     if !pieces.is_empty() {
         page.pieces(label, INDENT + 2, Role::Plain, &pieces);
     }
