@@ -1,7 +1,7 @@
 //! Finds memory that was reserved although enough was free.
 
-use vramscope_model::{Bytes, StackId};
-use vramscope_replay::{FailedFit, failed_fits, peak};
+use vramscope_model::{Action, Bytes, StackId};
+use vramscope_replay::{FailedFit, failed_fits};
 
 use crate::finding::{Finding, Kind};
 use crate::{Context, Detector};
@@ -34,7 +34,12 @@ const SHARE: f64 = 0.25;
 const EXCESS: f64 = 2.0;
 
 fn check(cx: &Context<'_>) -> Vec<Finding> {
-    let Some(peak) = peak(cx.device, cx.lifetimes, cx.window) else { return Vec::new() };
+    // Where nothing was obtained, nothing failed to fit.
+    let grows = |a: &Action| matches!(a, Action::SegmentAlloc | Action::SegmentMap);
+    if !cx.device.events.actions().iter().any(grows) {
+        return Vec::new();
+    }
+    let Some(peak) = cx.peak() else { return Vec::new() };
     let (reserved, allocated) = (peak.max_reserved.0 as f64, peak.level.allocated.0 as f64);
     if allocated <= 0.0 || reserved < EXCESS * allocated {
         return Vec::new();
