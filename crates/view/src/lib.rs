@@ -10,3 +10,4 @@ mod place;
 mod quantity;
 
 pub use diff::{DiffInput, diff};
+pub use inspect::{InspectInput, inspect};
