@@ -1,7 +1,9 @@
 //! What a device holds, counted.
 
 use rustc_hash::FxHashSet;
-use vramscope_model::{Action, BlockState, Device, EventIdx, PoolId, PoolKind, Segment, StackId, Symbols};
+use vramscope_model::{
+    Action, BlockState, Bytes, Device, EventIdx, PoolId, PoolKind, Segment, StackId, Symbols,
+};
 
 use super::DeviceInspection;
 
@@ -9,7 +11,7 @@ use super::DeviceInspection;
 pub(super) fn device(device: &Device, symbols: &Symbols) -> DeviceInspection {
     let segments = || device.segments.iter();
     let count = |wanted: &dyn Fn(&Segment) -> bool| segments().filter(|s| wanted(s)).count() as u64;
-    let bytes_in = |state: BlockState| segments().map(|s| s.bytes_in(state).0).sum::<u64>();
+    let bytes_in = |state: BlockState| segments().map(|s| s.bytes_in(state)).sum::<Bytes>().0;
 
     let mut streams: FxHashSet<_> = segments().map(|s| s.stream).collect();
     let mut stacks = (0, 0, 0);
@@ -36,7 +38,7 @@ pub(super) fn device(device: &Device, symbols: &Symbols) -> DeviceInspection {
         streams: streams.len() as u64,
         blocks: segments().map(|s| s.blocks.len() as u64).sum(),
         bytes: (
-            segments().map(|s| s.size.0).sum(),
+            segments().map(|s| s.size).sum::<Bytes>().0,
             bytes_in(BlockState::Allocated),
             bytes_in(BlockState::PendingFree),
             bytes_in(BlockState::Inactive),

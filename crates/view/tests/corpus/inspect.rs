@@ -26,7 +26,7 @@ fn has(inspection: &Inspection, want: &[(&str, Health, &str)]) {
     let got: Vec<_> = inspection
         .checks
         .iter()
-        .filter(|c| matches!(c.health, Health::Limited | Health::Bad))
+        .filter(|c| matches!(c.health, Limited | Bad))
         .map(|c| (c.name.as_str(), c.health, c.seen.as_str()))
         .collect();
     let same = got.len() == want.len()

@@ -1,7 +1,7 @@
 //! Segments and blocks by themselves.
 
 use rustc_hash::FxHashSet;
-use vramscope_model::{BlockState, PoolId, Segment};
+use vramscope_model::{BlockState, Bytes, PoolId, Segment};
 
 use super::{DeviceSubject, Seen};
 use crate::quantity::{bytes, count};
@@ -49,10 +49,10 @@ pub(super) fn pending(s: &DeviceSubject<'_>) -> Option<Seen> {
     let blocks = s.device.segments.iter().flat_map(|s| &s.blocks);
     let (n, size) = blocks
         .filter(|b| b.state == BlockState::PendingFree)
-        .fold((0, 0), |(n, size), block| (n + 1, size + block.size.0));
+        .fold((0, Bytes::ZERO), |(n, size), block| (n + 1, size + block.size));
     (n > 0).then(|| {
         Seen::note(
-            format!("{}, {} in all, given back", count(n, "block"), bytes(size)),
+            format!("{}, {} in all, given back", count(n, "block"), bytes(size.0)),
             "they are free as soon as the streams that use them are done, and count as freed here",
         )
     })
@@ -62,7 +62,7 @@ pub(super) fn expandable(s: &DeviceSubject<'_>) -> Option<Seen> {
     let (n, size) = sum(s, |segment| segment.expandable);
     (n > 0).then(|| {
         Seen::note(
-            format!("{n} of {}, {}", count(s.health.segments.count, "segment"), bytes(size)),
+            format!("{n} of {}, {}", count(s.health.segments.count, "segment"), bytes(size.0)),
             "each is a mapped range that grows and shrinks in place, so what is reserved changes by mapping",
         )
     })
@@ -74,13 +74,13 @@ pub(super) fn private_pools(s: &DeviceSubject<'_>) -> Option<Seen> {
         s.device.segments.iter().map(|s| s.pool).filter(|&p| p != PoolId::DEFAULT).collect();
     (!pools.is_empty()).then(|| {
         Seen::note(
-            format!("{}, {}", count(pools.len() as u64, "pool"), bytes(size)),
+            format!("{}, {}", count(pools.len() as u64, "pool"), bytes(size.0)),
             "free memory in a CUDA graph's or a MemPool's own pool does not serve other allocations",
         )
     })
 }
 
-fn sum(s: &DeviceSubject<'_>, of: impl Fn(&Segment) -> bool) -> (u64, u64) {
+fn sum(s: &DeviceSubject<'_>, of: impl Fn(&Segment) -> bool) -> (u64, Bytes) {
     let segments = s.device.segments.iter().filter(|segment| of(segment));
-    segments.fold((0, 0), |(n, size), segment| (n + 1, size + segment.size.0))
+    segments.fold((0, Bytes::ZERO), |(n, size), segment| (n + 1, size + segment.size))
 }

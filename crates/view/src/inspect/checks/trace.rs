@@ -77,7 +77,7 @@ pub(super) fn older_blocks(s: &DeviceSubject<'_>) -> Option<Seen> {
     let agreement = s.health.agreement.filter(|_| !s.truncated)?;
     let blocks = agreement.older.blocks - agreement.older_with_stack.blocks;
     let size = agreement.older.bytes.0 - agreement.older_with_stack.bytes.0;
-    let all = agreement.older.bytes.0 + agreement.same.bytes.0 + agreement.only_in_segments.bytes.0;
+    let all = agreement.older.bytes + agreement.same.bytes + agreement.only_in_segments.bytes;
     if blocks == 0 {
         return Some(Seen::good("none is held"));
     }
@@ -86,7 +86,7 @@ pub(super) fn older_blocks(s: &DeviceSubject<'_>) -> Option<Seen> {
             "{}, {} or {} of what is allocated, {} older than the recording",
             count(blocks, "held block"),
             bytes(size),
-            percent(size, all),
+            percent(size, all.0),
             if blocks == 1 { "is" } else { "are" },
         ),
         "where they were allocated is not known; start recording before the model is built to see it",
