@@ -85,6 +85,10 @@ pub fn check(snapshot: &Snapshot) -> Vec<DeviceHealth> {
         if alike && device.wrap == Wrap::NoSign && device.trace.frees_of_unknown > 0 {
             device.wrap = Wrap::Suspected;
         }
+        if snapshot.truncated {
+            // What is missing may be the newest events.
+            device.wrap = Wrap::NoSign;
+        }
     }
     all
 }

@@ -12,3 +12,4 @@ mod quantity;
 
 pub use analyze::analyze;
 pub use diff::{DiffInput, diff};
+pub use inspect::{InspectInput, inspect};

@@ -123,20 +123,20 @@ fn compare_mapping(agreement: &mut Agreement, events: &Events, segments: &[Segme
         };
         ranges.assign(event.addr, event.addr.saturating_add(event.size.0), mapped);
     }
-    let mut mapped_in_both = 0;
+    let mut mapped_in_both = Bytes::ZERO;
     for segment in segments {
         let mut known = 0;
         for (start, end, mapped) in ranges.within(segment.addr, segment.end()) {
             known += end - start;
             if mapped {
-                mapped_in_both += end - start;
+                mapped_in_both += Bytes(end - start);
             } else {
                 agreement.mapped_only_in_segments += Bytes(end - start);
             }
         }
         agreement.segments_older += segment.size - Bytes(known);
     }
-    agreement.mapped_only_in_trace = Bytes(ranges.mapped()) - Bytes(mapped_in_both);
+    agreement.mapped_only_in_trace = Bytes(ranges.mapped()) - mapped_in_both;
 }
 
 /// What last happened to each stretch of addresses.

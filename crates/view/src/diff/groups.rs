@@ -33,7 +33,8 @@ impl Tally {
             Fate::Died => &mut self.died,
             Fate::Persisted => &mut self.persisted,
         };
-        *bytes += size;
+        // Damaged files state sizes that add up to more than there is.
+        *bytes = bytes.saturating_add(size);
         *blocks += 1;
     }
 
@@ -44,13 +45,13 @@ impl Tally {
             (&mut self.persisted, other.persisted),
         ];
         for (mine, theirs) in pairs {
-            mine.0 += theirs.0;
+            mine.0 = mine.0.saturating_add(theirs.0);
             mine.1 += theirs.1;
         }
     }
 
     fn bytes(&self) -> (u64, u64) {
-        (self.died.0 + self.persisted.0, self.born.0 + self.persisted.0)
+        (self.died.0.saturating_add(self.persisted.0), self.born.0.saturating_add(self.persisted.0))
     }
 
     fn blocks(&self) -> (u64, u64) {

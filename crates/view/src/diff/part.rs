@@ -1,6 +1,6 @@
 //! One pair of snapshots.
 
-use vramscope_model::{BlockState, Device, Symbols};
+use vramscope_model::{BlockState, Bytes, Device, Segment, Symbols};
 use vramscope_replay::change::{Changes, Coverage, Fate, Held, changes, held};
 
 use super::groups::{self, Grouping};
@@ -74,19 +74,19 @@ fn compare_device(
     matching: Matching,
     symbols: &Symbols,
 ) -> DeviceDiff {
-    let sum = |device: Option<&Device>, of: &dyn Fn(&vramscope_model::Segment) -> u64| {
-        device.map_or(0, |d| d.segments.iter().map(of).sum())
+    let sum = |device: Option<&Device>, of: &dyn Fn(&Segment) -> Bytes| {
+        device.map_or(Bytes::ZERO, |d| d.segments.iter().map(of).sum()).0
     };
-    let both = |of: &dyn Fn(&vramscope_model::Segment) -> u64| (sum(pair.before, of), sum(pair.after, of));
+    let both = |of: &dyn Fn(&Segment) -> Bytes| (sum(pair.before, of), sum(pair.after, of));
     let same_process = matching == Matching::SameProcess;
     let fate = |wanted: Fate| {
         let blocks = changes.blocks.iter().filter(|(_, fate)| *fate == wanted);
-        same_process.then(|| blocks.map(|(h, _)| h.size.0).sum())
+        same_process.then(|| blocks.map(|(h, _)| h.size).sum::<Bytes>().0)
     };
     DeviceDiff {
         device: pair.ordinal,
-        reserved: both(&|s| s.size.0),
-        allocated: both(&|s| s.bytes_in(BlockState::Allocated).0),
+        reserved: both(&|s| s.size),
+        allocated: both(&|s| s.bytes_in(BlockState::Allocated)),
         born: fate(Fate::Born),
         died: fate(Fate::Died),
         persisted: fate(Fate::Persisted),

@@ -1,6 +1,6 @@
 //! Whether snapshots are of one process, and how to compare them if not.
 
-use vramscope_model::{BlockState, Relation, Snapshot, StackId, relation};
+use vramscope_model::{BlockState, Bytes, Relation, Snapshot, StackId, relation};
 use vramscope_replay::change::held;
 
 use super::{DiffInput, Matching};
@@ -98,17 +98,17 @@ pub(super) fn general_caveats(inputs: &[DiffInput<'_>], matching: Matching) -> V
                 input.path
             ));
         }
-        let pending: u64 = input
+        let pending: Bytes = input
             .snapshot
             .devices
             .iter()
             .flat_map(|d| &d.segments)
-            .map(|s| s.bytes_in(BlockState::PendingFree).0)
+            .map(|s| s.bytes_in(BlockState::PendingFree))
             .sum();
-        if pending > 0 {
+        if pending > Bytes::ZERO {
             caveats.push(format!(
                 "{} in {} were given back but wait for another stream; they count as freed",
-                bytes(pending),
+                bytes(pending.0),
                 input.path
             ));
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use vramscope_formats::Document;
 use vramscope_model::Symbols;
 
+mod damage;
 mod diff;
 mod inspect;
 
