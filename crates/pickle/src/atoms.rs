@@ -61,6 +61,16 @@ impl Atoms {
         self.ends.is_empty()
     }
 
+    /// Bytes of all distinct texts together.
+    pub fn text_bytes(&self) -> u64 {
+        self.text.len() as u64
+    }
+
+    /// How many texts and numbers are kept.
+    pub(crate) fn kept(&self) -> usize {
+        self.ends.len() + self.big_ints.len() + self.floats.len()
+    }
+
     /// A value for an integer of any width up to 128 bits.
     pub fn integer(&mut self, v: i128) -> Value {
         if let Some(small) = i64::try_from(v).ok().and_then(Value::small_int) {
