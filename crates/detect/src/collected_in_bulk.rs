@@ -49,9 +49,19 @@ const MIN_COHORTS_AT_ONE_LINE: usize = 3;
 fn check(cx: &Context<'_>) -> Vec<Finding> {
     // Steps of equal size are no clock for this: blocks of one step would seem to come from several.
     let runs = free_runs(cx);
+    let shortest_round = cx.rounds.shortest();
     let mut hits: Vec<(&Group, Vec<Cohort>)> = Vec::new();
     for group in cx.groups.iter() {
         if group.members.len() < MIN_MEMBERS * MIN_COHORTS {
+            continue;
+        }
+        // What dies in bulk and was born in several rounds was held for longer than a round; most groups hold nothing
+        // that long.
+        let waited = |id: &&AllocId| match (cx.lifetimes.birth(**id), cx.lifetimes.death(**id)) {
+            (Some(birth), Death::At(at)) => at.0 - birth.0 >= shortest_round,
+            _ => false,
+        };
+        if group.members.iter().filter(waited).count() < MIN_COHORTS {
             continue;
         }
         let cohorts = cohorts(cx, group, &runs);

@@ -1,7 +1,9 @@
 //! What every detector may look at.
 
+use std::cell::OnceCell;
+
 use vramscope_model::{Bytes, DeviceRecording, Recording, Symbols};
-use vramscope_replay::{Lifetimes, Steps, Window};
+use vramscope_replay::{Lifetimes, Peak, Steps, Window, peak};
 
 use crate::groups::Groups;
 use crate::rounds::Rounds;
@@ -24,6 +26,7 @@ pub struct Context<'a> {
     pub capacity: Option<Bytes>,
     pub(crate) rounds: Rounds,
     pub(crate) groups: Groups,
+    peak: OnceCell<Option<Peak>>,
 }
 
 impl<'a> Context<'a> {
@@ -38,7 +41,23 @@ impl<'a> Context<'a> {
         capacity: Option<Bytes>,
     ) -> Self {
         let rounds = Rounds::of(device, steps, window);
-        let groups = Groups::of(device, lifetimes, symbols, window);
-        Self { recording, device, symbols, lifetimes, steps, window, capacity, rounds, groups }
+        let groups = Groups::of(lifetimes, symbols, window);
+        Self {
+            recording,
+            device,
+            symbols,
+            lifetimes,
+            steps,
+            window,
+            capacity,
+            rounds,
+            groups,
+            peak: OnceCell::new(),
+        }
+    }
+
+    /// The peak of the window.
+    pub(crate) fn peak(&self) -> Option<Peak> {
+        *self.peak.get_or_init(|| peak(self.device, self.lifetimes, self.window))
     }
 }

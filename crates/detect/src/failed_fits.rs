@@ -1,7 +1,7 @@
 //! Finds memory that was reserved although enough was free.
 
-use vramscope_model::{Bytes, StackId};
-use vramscope_replay::{FailedFit, failed_fits, peak};
+use vramscope_model::{Action, Bytes, StackId};
+use vramscope_replay::{FailedFit, failed_fits};
 
 use crate::finding::{Finding, Kind};
 use crate::{Context, Detector};
@@ -34,7 +34,12 @@ const SHARE: f64 = 0.25;
 const EXCESS: f64 = 2.0;
 
 fn check(cx: &Context<'_>) -> Vec<Finding> {
-    let Some(peak) = peak(cx.device, cx.lifetimes, cx.window) else { return Vec::new() };
+    // Where nothing was obtained, nothing failed to fit.
+    let grows = |a: &Action| matches!(a, Action::SegmentAlloc | Action::SegmentMap);
+    if !cx.device.events.actions().iter().any(grows) {
+        return Vec::new();
+    }
+    let Some(peak) = cx.peak() else { return Vec::new() };
     let (reserved, allocated) = (peak.max_reserved.0 as f64, peak.level.allocated.0 as f64);
     if allocated <= 0.0 || reserved < EXCESS * allocated {
         return Vec::new();
@@ -52,7 +57,6 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
     let Some(largest) = late.iter().max_by_key(|f| (f.free.0 - f.request.0, f.event)) else {
         return Vec::new();
     };
-    let mib = |b: Bytes| format!("{:.1} MiB", b.0 as f64 / f64::from(1 << 20));
     let stack_of =
         |f: &FailedFit| cx.device.events.stacks().get(f.event.index()).copied().unwrap_or(StackId::ABSENT);
     // The place where most was obtained in vain.
@@ -78,7 +82,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         code: DETECTOR.code,
         kind: Kind::Fragmentation,
         confidence: (0.6 + 0.15 * (reserved / allocated - EXCESS)).clamp(0.6, 0.95),
-        title: format!("{} were reserved although enough was free, in pieces too small", mib(obtained(&all))),
+        title: format!("{} were reserved although enough was free, in pieces too small", obtained(&all)),
         site: cx.symbols.site(stack),
         stack,
         bytes: excess,
@@ -92,8 +96,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         evidence: vec![
             format!(
                 "at most {} were reserved, but never more than {} were allocated",
-                mib(peak.max_reserved),
-                mib(peak.level.allocated)
+                peak.max_reserved, peak.level.allocated
             ),
             format!(
                 "{} times reserved memory grew although enough was free in the same pool; {} of them after the first third of the run",
@@ -102,8 +105,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
             ),
             format!(
                 "for example {} were asked for with {} free, none of it in one piece that large",
-                mib(largest.request),
-                mib(largest.free)
+                largest.request, largest.free
             ),
         ],
         advice,

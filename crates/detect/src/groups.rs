@@ -1,7 +1,7 @@
 //! Allocations that belong together: those of one stack, or, where there is none, of one size.
 
 use rustc_hash::FxHashMap;
-use vramscope_model::{DeviceRecording, FrameId, StackId, Symbols};
+use vramscope_model::{FrameId, StackId, Symbols};
 use vramscope_replay::{AllocId, Lifetimes, Window};
 
 /// The allocations of one stack (or of one size without a stack) that were born in the window, oldest first.
@@ -20,13 +20,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    pub(crate) fn of(
-        device: &DeviceRecording,
-        lifetimes: &Lifetimes,
-        symbols: &Symbols,
-        window: Window,
-    ) -> Self {
-        let _ = device;
+    pub(crate) fn of(lifetimes: &Lifetimes, symbols: &Symbols, window: Window) -> Self {
         // Most allocations have one of a few stacks: count first, so that each group is made in its final size.
         let mut counts = vec![0u32; symbols.n_stacks()];
         let born: Vec<AllocId> = lifetimes
@@ -82,7 +76,8 @@ impl Groups {
         self.older.get(&stack).map_or(&[], |v| v)
     }
 
-    /// The groups joined by their site, those with none by themselves. Members are in the order of their births.
+    /// Some of the groups, joined by their site; those without one are left out. Members are in the order of their
+    /// births.
     pub(crate) fn by_site(
         &self,
         symbols: &Symbols,
@@ -91,10 +86,7 @@ impl Groups {
         let mut sites: Vec<(FrameId, Vec<AllocId>)> = Vec::new();
         let mut place: FxHashMap<FrameId, usize> = FxHashMap::default();
         for group in &self.groups {
-            let Some(site) = symbols.site(group.stack) else { continue };
-            if !keep(group) {
-                continue;
-            }
+            let Some(site) = symbols.site(group.stack).filter(|_| keep(group)) else { continue };
             let i = *place.entry(site).or_insert_with(|| {
                 sites.push((site, Vec::new()));
                 sites.len() - 1

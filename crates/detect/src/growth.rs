@@ -43,7 +43,7 @@ pub(crate) struct Growth {
 /// Rounds that a survivor's birth must keep from the end, for the survivor not to be the step in flight.
 const IN_FLIGHT: usize = 1;
 /// Fewer separate births are no growth.
-const MIN_BIRTHS: usize = 3;
+pub(crate) const MIN_BIRTHS: usize = 3;
 /// Fewer separate births leave room for a cache that is not full yet.
 const SURE_BIRTHS: usize = 6;
 /// Fewer separate bursts (where births come in bursts) do.

@@ -35,19 +35,18 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
     let at = EventIdx(last as u32);
     let level = levels_at(cx.device, cx.lifetimes, &[at]).first().copied().unwrap_or_default();
     let free_inside = level.reserved.saturating_sub(level.allocated);
-    let mib = |b: Bytes| format!("{:.1} MiB", b.0 as f64 / f64::from(1 << 20));
     let mut evidence = vec![format!(
         "a request for {} failed with {} allocated and {} reserved; the driver said that {} were free on the device",
-        mib(event.size),
-        mib(level.allocated),
-        mib(level.reserved),
-        mib(Bytes(event.addr)),
+        event.size,
+        level.allocated,
+        level.reserved,
+        Bytes(event.addr),
     )];
     if event.addr > event.size.0 {
         evidence.push("the driver had more free than was asked for, so a limit was set for this process (a memory fraction)".to_owned());
     }
     if free_inside >= event.size {
-        evidence.push(format!("{} were free inside the allocator, but not in one piece", mib(free_inside)));
+        evidence.push(format!("{} were free inside the allocator, but not in one piece", free_inside));
     }
     if ooms.len() > 1 {
         evidence.push(format!("{} requests failed in all; this is the last one", ooms.len()));

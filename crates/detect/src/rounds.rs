@@ -51,6 +51,11 @@ impl Rounds {
         self.ends.partition_point(|&end| end <= event)
     }
 
+    /// The events of the shortest round.
+    pub(crate) fn shortest(&self) -> u32 {
+        self.ends.windows(2).map(|w| w[1].0 - w[0].0).min().unwrap_or(0)
+    }
+
     /// Whether rounds are the program's own steps.
     pub(crate) fn are_steps(&self) -> bool {
         self.are_steps

@@ -1,10 +1,11 @@
 //! Finds memory that is kept, by when the blocks that are left were born.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_model::{Bytes, FrameId, StackId};
 use vramscope_replay::AllocId;
 
 use crate::finding::{Companion, Finding, Kind};
+use crate::groups::Group;
 use crate::growth::{self, Fate, Growth};
 use crate::{Context, Detector};
 
@@ -74,7 +75,22 @@ fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
             add(cx, &mut suspects, cx.symbols.site(group.stack), growth);
         }
     }
-    for (site, members) in cx.groups.by_site(cx.symbols, |g| !convicted.contains(&g.stack)) {
+    // Only lines where enough is left are worth joining.
+    let mut left: FxHashMap<FrameId, usize> = FxHashMap::default();
+    for group in cx.groups.iter().filter(|g| !convicted.contains(&g.stack)) {
+        if let Some(site) = cx.symbols.site(group.stack) {
+            let n = group.members.iter().filter(|&&id| cx.lifetimes.is_held_at(id, cx.window.to)).count();
+            *left.entry(site).or_default() += n;
+        }
+    }
+    let is_open = |g: &Group| {
+        !convicted.contains(&g.stack)
+            && cx
+                .symbols
+                .site(g.stack)
+                .is_some_and(|s| left.get(&s).is_some_and(|&n| n >= growth::MIN_BIRTHS))
+    };
+    for (site, members) in cx.groups.by_site(cx.symbols, is_open) {
         let growth = judge(&members);
         if growth.fate != Fate::Settled {
             add(cx, &mut suspects, Some(site), growth);
@@ -327,8 +343,7 @@ fn steps_to_oom(cx: &Context<'_>, bytes_per_step: f64) -> Option<(u64, u64)> {
         return None;
     }
     let reserved = state.reserved().0 as f64;
-    let peak = vramscope_replay::peak(cx.device, cx.lifetimes, cx.window)
-        .map_or(reserved, |p| p.max_reserved.0 as f64);
+    let peak = cx.peak().map_or(reserved, |p| p.max_reserved.0 as f64);
     let allocated = state.bytes_in(vramscope_model::BlockState::Allocated).0 as f64;
     let steps = |room: f64| (room.max(0.0) / bytes_per_step) as u64;
     Some((steps(capacity - peak), steps(capacity - allocated)))

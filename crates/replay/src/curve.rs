@@ -36,7 +36,7 @@ pub fn levels(
     window: Window,
     mut visit: impl FnMut(EventIdx, Level),
 ) {
-    let mut signed = start(device, lifetimes);
+    let mut signed = lifetimes.baseline();
     let events = &device.events;
     let (actions, sizes) = (events.actions(), events.sizes());
     let to = window.to.index().min(events.len());
@@ -67,7 +67,7 @@ pub fn levels(
 /// The levels just before each of some events (or at the end, for the number of events). `at` must be sorted.
 pub fn levels_at(device: &DeviceRecording, lifetimes: &Lifetimes, at: &[EventIdx]) -> Vec<Level> {
     let mut out = Vec::with_capacity(at.len());
-    let mut before = level(start(device, lifetimes));
+    let mut before = level(lifetimes.baseline());
     let mut next = at.iter().peekable();
     levels(device, lifetimes, lifetimes.whole(), |event, after| {
         while next.peek().is_some_and(|&&a| a <= event) {
@@ -98,8 +98,8 @@ fn level((allocated, requested, reserved): (i64, i64, i64)) -> Level {
     Level { allocated: bytes(allocated), requested: bytes(requested), reserved: bytes(reserved) }
 }
 
-/// Allocated, requested and reserved bytes before the first event.
-fn start(device: &DeviceRecording, lifetimes: &Lifetimes) -> (i64, i64, i64) {
+/// Allocated, requested and reserved bytes before the first event. [`Lifetimes`] keeps them.
+pub(crate) fn start(device: &DeviceRecording, lifetimes: &Lifetimes) -> (i64, i64, i64) {
     let mut start = (0i64, 0i64, 0i64);
     for id in lifetimes.all().take(lifetimes.n_before()) {
         start.0 += lifetimes.size(id).0 as i64;

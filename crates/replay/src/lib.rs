@@ -3,6 +3,7 @@
 //!
 //! Nothing here decides whether something is wrong; that is `detect`'s business.
 
+mod balance;
 pub mod change;
 mod curve;
 mod fits;
@@ -12,6 +13,7 @@ mod phases;
 mod placement;
 mod steps;
 
+pub use balance::{Balance, balance_at};
 pub use curve::{Level, Peak, levels, levels_at, peak};
 pub use fits::{FailedFit, failed_fits, growths};
 pub use lifetimes::{Agreement, AllocId, Death, Lifetimes, Window};

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use vramscope_model::{Action, BlockState, Bytes, DeviceRecording, EventIdx, Settings, StackId};
 
-use crate::placement;
+use crate::{curve, placement};
 
 /// A block's stay in the program's hands, from its allocation to its free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +76,8 @@ pub struct Lifetimes {
     alloc_of: Vec<u32>,
     n_events: u32,
     agreement: Agreement,
+    /// Allocated, requested and reserved bytes before the first event.
+    baseline: (i64, i64, i64),
 }
 
 impl Lifetimes {
@@ -90,6 +92,7 @@ impl Lifetimes {
         let sizes = placement::block_sizes(device, &this, settings);
         this.size = sizes;
         this.take_state_sizes(device);
+        this.baseline = curve::start(device, &this);
         this
     }
 
@@ -109,6 +112,7 @@ impl Lifetimes {
             alloc_of: vec![NO_ALLOC; n],
             n_events: n as u32,
             agreement: Agreement::default(),
+            baseline: (0, 0, 0),
         };
         let mut live: HashMap<u64, u32, FxBuildHasher> = HashMap::default();
         let has_requests = events.count(Action::FreeRequested) > 0;
@@ -227,12 +231,13 @@ impl Lifetimes {
     /// Puts the stays from before the recording first, so that the rest are in the order of their births.
     fn move_before_first(&mut self) {
         let n = self.birth.len();
-        let mut order: Vec<u32> = (0..n as u32).collect();
-        order.sort_by_key(|&i| (self.birth[i as usize] != BEFORE, i));
         self.n_before = self.birth.iter().filter(|&&b| b == BEFORE).count();
-        if order.iter().enumerate().all(|(i, &o)| i == o as usize) {
+        if self.birth.iter().take(self.n_before).all(|&b| b == BEFORE) {
             return;
         }
+        let (mut order, born): (Vec<u32>, Vec<u32>) =
+            (0..n as u32).partition(|&i| self.birth[i as usize] == BEFORE);
+        order.extend(born);
         let mut place = vec![0; n];
         for (new, &old) in order.iter().enumerate() {
             place[old as usize] = new as u32;
@@ -355,6 +360,10 @@ impl Lifetimes {
     /// The whole trace.
     pub fn whole(&self) -> Window {
         Window { from: EventIdx(0), to: EventIdx(self.n_events) }
+    }
+
+    pub(crate) fn baseline(&self) -> (i64, i64, i64) {
+        self.baseline
     }
 
     /// How well trace and state agree.

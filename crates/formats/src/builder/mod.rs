@@ -244,8 +244,17 @@ impl Sink for Builder<'_> {
     fn set_items(&mut self, dict: u32, pairs: &[Value], cx: &Context<'_>) {
         match self.node(dict) {
             Node::Empty => {
-                let mask = self.keys_of(pairs, cx);
-                let node = self.decide(pairs, mask, cx);
+                // Nearly all dicts are events, and every writer puts their action first.
+                let is_event = match pairs.first().map(|v| v.kind()) {
+                    Some(Kind::Str(id)) => self.words.key(id, cx.atoms) == Key::Action,
+                    _ => false,
+                };
+                let node = if is_event {
+                    self.new_event(pairs, cx)
+                } else {
+                    let mask = self.keys_of(pairs, cx);
+                    self.decide(pairs, mask, cx)
+                };
                 self.set_node(dict, node);
             }
             Node::Items(i) => {
