@@ -19,7 +19,7 @@ pub(crate) struct Table {
 /// Spaces between columns.
 const GAP: usize = 2;
 /// The last column keeps this width, even if lines become too long.
-const LEAST: usize = 24;
+const LEAST: usize = 16;
 
 impl Table {
     pub(crate) fn new(columns: &[Align]) -> Self {

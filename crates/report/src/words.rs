@@ -1,6 +1,6 @@
 //! Words that text and Markdown share.
 
-use vramscope_view::analysis::{Analysis, Finding, Frame, Input, Severity, Verdict};
+use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Frame, Input, Severity, Verdict};
 
 use crate::bytes::{counted, human, mean};
 use crate::place::{Places, folded_note};
@@ -61,13 +61,27 @@ pub(crate) fn places(analysis: &Analysis) -> Places {
     Places::of(files.iter().map(String::as_str))
 }
 
+/// Whether a device's memory grows, so that it is never steady.
+pub(crate) fn is_growing(analysis: &Analysis, device: &DeviceAnalysis) -> bool {
+    analysis.findings.iter().any(|finding| {
+        finding.device == device.device
+            && finding.rank == device.rank
+            && matches!(finding.kind.as_str(), "leak" | "growing")
+    })
+}
+
+/// Whether the blocks of a finding are what holds its bytes, rather than the places of a shortage.
+fn is_about_blocks(kind: &str) -> bool {
+    matches!(kind, "leak" | "growing" | "reference-cycle" | "pending-free")
+}
+
 /// The figures of a finding: how much, in how many blocks, how fast, until when.
 pub(crate) fn figures(finding: &Finding) -> Vec<String> {
     let mut figures = Vec::new();
     if finding.bytes > 0 {
         let blocks = counted(finding.blocks, "block");
         figures.push(match finding.block_size {
-            _ if finding.blocks == 0 => human(finding.bytes),
+            _ if finding.blocks == 0 || !is_about_blocks(&finding.kind) => human(finding.bytes),
             Some(size) if finding.blocks > 1 => {
                 format!("{} in {blocks} of {}", human(finding.bytes), human(size))
             }
@@ -81,7 +95,7 @@ pub(crate) fn figures(finding: &Finding) -> Vec<String> {
     }
     if let Some((low, high)) = finding.steps_to_oom {
         figures.push(if low == high {
-            format!("device full in {} more", counted(low, "step"))
+            format!("device full in {}", counted(low, "more step"))
         } else {
             format!(
                 "device full in {} to {} more steps",
@@ -113,6 +127,11 @@ pub(crate) fn callers(stack: &[Frame], places: &Places, skip: usize) -> Vec<Stri
         .collect();
     pieces.extend(folded_note(stack));
     pieces
+}
+
+/// What to call blocks that no event of the recording explains.
+pub(crate) fn before(device: &DeviceAnalysis) -> &'static str {
+    if device.events == 0 { "unknown: no history" } else { "older than the recording" }
 }
 
 /// What was read, in one line.

@@ -2,7 +2,7 @@
 
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding};
 
-use super::{block, code, escaped, sentence, table};
+use super::{block, code, escaped, place, sentence, table};
 use crate::bytes::{counted, grouped, human, share, signed};
 use crate::clock;
 use crate::excerpt::Excerpts;
@@ -28,7 +28,7 @@ pub fn render(analysis: &Analysis, top: usize, excerpts: &Excerpts) -> String {
         out.push_str(&format!("{more} left out (`--top {}`).\n\n", analysis.findings.len()));
     }
     for device in &analysis.devices {
-        one_device(&mut out, device, &places, top);
+        one_device(&mut out, analysis, device, &places, top);
     }
     if !analysis.caveats.is_empty() {
         out.push_str("### Keep in mind\n\n");
@@ -54,11 +54,11 @@ fn bullets(out: &mut String, sentences: &[String]) {
 }
 
 fn one_finding(out: &mut String, n: usize, finding: &Finding, places: &Places, excerpts: &Excerpts) {
-    let place = places.or_label(finding.site.as_ref(), &finding.label);
+    let at = place(places, finding.site.as_ref(), &finding.label);
     out.push_str(&format!(
         "### {n}. {} at {} on {} ({})\n\n{}\n\n",
         words::kind(&finding.kind),
-        code(&place),
+        at,
         words::device(finding.rank, finding.device),
         words::confidence(finding.confidence),
         sentence(&finding.title)
@@ -89,15 +89,11 @@ fn one_finding(out: &mut String, n: usize, finding: &Finding, places: &Places, e
     }
     if !finding.companions.is_empty() {
         out.push_str("Grows with it:\n\n");
-        let lines: Vec<String> = finding
-            .companions
-            .iter()
-            .map(|c| {
-                let place = places.or_label(c.site.as_ref(), &c.label);
-                format!("`{place}`: {} in {}", human(c.bytes), counted(c.blocks, "block"))
-            })
-            .collect();
-        bullets(out, &lines);
+        for c in &finding.companions {
+            let at = place(places, c.site.as_ref(), &c.label);
+            out.push_str(&format!("- {at}: {} in {}\n", human(c.bytes), counted(c.blocks, "block")));
+        }
+        out.push('\n');
     }
     if !finding.advice.is_empty() {
         out.push_str("Next:\n\n");
@@ -112,7 +108,7 @@ fn one_finding(out: &mut String, n: usize, finding: &Finding, places: &Places, e
     }
 }
 
-fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: usize) {
+fn one_device(out: &mut String, analysis: &Analysis, device: &DeviceAnalysis, places: &Places, top: usize) {
     let balance = &device.balance;
     out.push_str(&format!("### {}\n\n", words::device(device.rank, device.device)));
     let mut rows = Vec::new();
@@ -123,7 +119,7 @@ fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: u
     row("– allocated".into(), balance.allocated);
     let (shown, rest) = balance.sites.split_at(top.min(balance.sites.len()));
     for site in shown {
-        row(format!("– – {}", code(&places.or_label(site.site.as_ref(), &site.label))), site.bytes);
+        row(format!("– – {}", place(places, site.site.as_ref(), &site.label)), site.bytes);
     }
     if !rest.is_empty() {
         row(
@@ -131,7 +127,7 @@ fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: u
             rest.iter().map(|site| site.bytes).sum(),
         );
     }
-    row("– – older than the recording".into(), balance.before_recording);
+    row(format!("– – {}", words::before(device)), balance.before_recording);
     if let Some(rounding) = balance.rounding {
         row("– – rounding up to block sizes".into(), rounding);
     }
@@ -156,8 +152,8 @@ fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: u
             .iter()
             .take(top)
             .map(|site| {
-                let place = code(&places.or_label(site.site.as_ref(), &site.label));
-                vec![place, human(site.bytes), share(site.bytes, peak.allocated), grouped(site.blocks)]
+                let at = place(places, site.site.as_ref(), &site.label);
+                vec![at, human(site.bytes), share(site.bytes, peak.allocated), grouped(site.blocks)]
             })
             .collect();
         if !rows.is_empty() {
@@ -169,7 +165,7 @@ fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: u
             out.push('\n');
         }
     }
-    steps(out, device);
+    steps(out, analysis, device);
     if !device.phases.is_empty() {
         let rows: Vec<Vec<String>> = device
             .phases
@@ -194,7 +190,7 @@ fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: u
     }
 }
 
-fn steps(out: &mut String, device: &DeviceAnalysis) {
+fn steps(out: &mut String, analysis: &Analysis, device: &DeviceAnalysis) {
     let mut facts = vec![match device.steps.count {
         0 => "Steps: none found".to_owned(),
         n => format!("Steps: {}, by {}", grouped(n), sentence(&device.steps.source)),
@@ -206,7 +202,7 @@ fn steps(out: &mut String, device: &DeviceAnalysis) {
     if let (Some(first), Some(last)) = (values.first(), values.last()) {
         facts.push(format!("allocated {} at first, {} at last", human(*first), human(*last)));
     }
-    if let Some(percent) = device.fluctuation_pct {
+    if let Some(percent) = device.fluctuation_pct.filter(|_| !words::is_growing(analysis, device)) {
         facts.push(format!("once steady {}", words::fluctuation(percent)));
     }
     out.push_str(&format!("{}.\n\n", facts.join("; ")));

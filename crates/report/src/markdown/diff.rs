@@ -2,7 +2,7 @@
 
 use vramscope_view::diff::{Diff, GroupDiff};
 
-use super::{code, escaped, sentence, table};
+use super::{code, escaped, place, sentence, table};
 use crate::bytes::{change, counted, grouped, human};
 use crate::text::diff::{changed, places, together};
 
@@ -35,7 +35,7 @@ pub fn render(diff: &Diff, top: usize) -> String {
             let mut rows: Vec<Vec<String>> = groups
                 .iter()
                 .take(top)
-                .map(|group| row(code(&places.or_label(group.site.as_ref(), &group.label)), group))
+                .map(|group| row(place(&places, group.site.as_ref(), &group.label), group))
                 .collect();
             if let Some(rest) = groups.get(top..).filter(|rest| !rest.is_empty()) {
                 rows.push(row(escaped(&counted(rest.len() as u64, "more place")), &together(rest)));

@@ -4,6 +4,9 @@ pub mod analysis;
 pub mod diff;
 pub mod inspect;
 
+use vramscope_view::analysis::Location;
+
+use crate::place::Places;
 use crate::style::printable;
 
 /// Text that Markdown must not read as markup.
@@ -32,6 +35,12 @@ fn sentence(text: &str) -> String {
 fn code(text: &str) -> String {
     let text = printable(text).replace('|', "\\|");
     if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
+}
+
+/// A place as code; what it is called where there is none, as words.
+fn place(places: &Places, site: Option<&Location>, label: &str) -> String {
+    let text = places.or_label(site, label);
+    if site.is_some() { code(&text) } else { escaped(&text) }
 }
 
 /// A block of code, with a fence that nothing in it can close.

@@ -119,12 +119,12 @@ fn one_device(
     let whole = !analysis.verdict.is_trouble() || layout.verbose;
     let top = if whole { layout.top } else { layout.top.div_ceil(2) };
     let title = format!("{} at the end", words::device(device.rank, device.device));
-    balance::write(page, &title, &device.balance, places, top);
+    balance::write(page, &title, device, places, top);
     page.gap();
     if let Some(peak) = &device.peak {
         write_peak(page, device, peak, places, if whole { layout.top } else { 0 });
     }
-    steps(page, device);
+    steps(page, analysis, device);
     if whole {
         phases(page, device, layout);
     }
@@ -170,33 +170,36 @@ fn write_peak(page: &mut Page, device: &DeviceAnalysis, peak: &Peak, places: &Pl
 }
 
 /// The steps, and allocated bytes at their ends as a curve and in numbers.
-fn steps(page: &mut Page, device: &DeviceAnalysis) {
+fn steps(page: &mut Page, analysis: &Analysis, device: &DeviceAnalysis) {
     let values = &device.allocated_at_steps;
     let steps = &device.steps;
-    let mut text = match steps.count {
+    let text = match steps.count {
         0 => "none found".to_owned(),
         n => format!("{}, by {}", grouped(n), steps.source),
     };
-    if let Some(percent) = device.fluctuation_pct {
-        text.push_str(&format!(
-            "; allocated bytes at step ends, once steady: {}",
-            words::fluctuation(percent)
-        ));
-    }
     page.paragraph(Span::new(Role::Dim, "steps"), INDENT, &text);
     let (Some((low, high)), Some(first), Some(last)) =
         (sparkline::range(values), values.first(), values.last())
     else {
         return;
     };
-    let at = if steps.count > 0 { "at step ends:" } else { "over the recording:" };
-    let mut pieces = vec![sparkline::sparkline(values, 30), at.to_owned()];
-    if low == high {
-        pieces.push(format!("always {}", human(low)));
+    let at = if steps.count > 0 { "at step ends" } else { "over the recording" };
+    let mut numbers = if low == high {
+        format!("always {} {at}", human(low))
     } else {
-        pieces.extend([format!("first {},", human(*first)), format!("last {},", human(*last))]);
-        pieces.extend([format!("lowest {},", human(low)), format!("highest {}", human(high))]);
+        format!("{at}: first {}, last {}", human(*first), human(*last))
+    };
+    // Of a curve that only rises or falls, the ends say it all.
+    if [low, high] != [*first.min(last), *first.max(last)] {
+        numbers.push_str(&format!(" (lowest {}, highest {})", human(low), human(high)));
     }
+    if let Some(percent) =
+        device.fluctuation_pct.filter(|_| low < high && !words::is_growing(analysis, device))
+    {
+        numbers.push_str(&format!("; {} once steady", words::fluctuation(percent)));
+    }
+    let curve = sparkline::sparkline(values, 30);
+    let pieces: Vec<&str> = std::iter::once(curve.as_str()).chain(numbers.split(' ')).collect();
     page.pieces(Span::default(), INDENT, Role::Plain, &pieces);
 }
 
@@ -274,9 +277,8 @@ fn more(page: &mut Page, analysis: &Analysis, layout: &Layout<'_>) {
         ways.push(format!("--top {} ({more}),", analysis.findings.len()));
     }
     if !layout.verbose {
-        let devices = analysis.devices.len();
-        ways.push(if devices > 1 {
-            format!("-v (whole stacks, sums of all {devices} devices, phases, settings),")
+        ways.push(if analysis.devices.len() > 1 {
+            "-v (whole stacks, sums of every device, phases, settings),".to_owned()
         } else {
             "-v (whole stacks, phases, settings),".to_owned()
         });

@@ -1,12 +1,13 @@
 //! The sums of a device as a tree: the children of each line add up to it, to the byte.
 
-use vramscope_view::analysis::{Balance, SiteBytes};
+use vramscope_view::analysis::{DeviceAnalysis, SiteBytes};
 
 use crate::bytes::{counted, grouped, human, share};
 use crate::page::Page;
 use crate::place::Places;
 use crate::style::{Role, Span, shortened};
 use crate::table::{Align, Table};
+use crate::words;
 
 /// One line of the tree.
 struct Line {
@@ -29,8 +30,8 @@ impl Line {
 }
 
 /// Writes the sums, with at most `top` places.
-pub(super) fn write(page: &mut Page, title: &str, balance: &Balance, places: &Places, top: usize) {
-    let tree = tree(balance, places, top);
+pub(super) fn write(page: &mut Page, title: &str, device: &DeviceAnalysis, places: &Places, top: usize) {
+    let tree = tree(device, places, top);
     let mut table = Table::new(&[Align::Left, Align::Right, Align::Right, Align::Right, Align::Left]);
     table.row(vec![
         Span::new(Role::Heading, title),
@@ -39,12 +40,13 @@ pub(super) fn write(page: &mut Page, title: &str, balance: &Balance, places: &Pl
         Span::new(Role::Dim, "share"),
     ]);
     // Long names would push the figures out of sight.
-    let room = page.width().saturating_sub(52).max(30);
-    add(&mut table, &tree, "", "", balance.reserved, room);
+    let room = page.width().saturating_sub(59).max(30);
+    add(&mut table, &tree, "", "", device.balance.reserved, room);
     table.write(page, 0);
 }
 
-fn tree(balance: &Balance, places: &Places, top: usize) -> Line {
+fn tree(device: &DeviceAnalysis, places: &Places, top: usize) -> Line {
+    let balance = &device.balance;
     let mut held: Vec<Line> = Vec::new();
     let (shown, rest) = balance.sites.split_at(top.min(balance.sites.len()));
     for site in shown {
@@ -65,7 +67,7 @@ fn tree(balance: &Balance, places: &Places, top: usize) -> Line {
         ));
     }
     if balance.before_recording > 0 {
-        held.push(Line::leaf("older than the recording", balance.before_recording, ""));
+        held.push(Line::leaf(words::before(device), balance.before_recording, ""));
     }
     if let Some(rounding) = balance.rounding.filter(|&bytes| bytes > 0) {
         held.push(Line::leaf("rounding up to block sizes", rounding, ""));
@@ -76,12 +78,12 @@ fn tree(balance: &Balance, places: &Places, top: usize) -> Line {
     }
     let mut parts = vec![Line::leaf("allocated", balance.allocated, "").with(held)];
     if balance.pending > 0 {
-        parts.push(Line::leaf("pending free", balance.pending, "another stream may still use it"));
+        parts.push(Line::leaf("pending free", balance.pending, "held by another stream"));
     }
-    let mut free = Line::leaf("free, for the allocator to use again", balance.free, "");
+    let mut free = Line::leaf("free, to be used again", balance.free, "");
     let halves = [
-        Line::leaf("releasable", balance.releasable, "whole segments: empty_cache() returns them"),
-        Line::leaf("stranded", balance.stranded, "in segments still partly in use"),
+        Line::leaf("releasable", balance.releasable, "empty_cache() frees it"),
+        Line::leaf("stranded", balance.stranded, "segments partly in use"),
     ];
     let mut halves: Vec<Line> = halves.into_iter().filter(|line| line.bytes > 0).collect();
     // An only child says nothing that its parent could not.
