@@ -57,6 +57,8 @@ struct FileSubject<'a> {
     marks: &'a MarkHealth,
     /// Events on all devices.
     events: u64,
+    /// Held blocks without a stack that are older than the trace.
+    older_blocks: u64,
 }
 
 type DeviceCheck = fn(&DeviceSubject<'_>) -> Option<Seen>;
@@ -114,7 +116,12 @@ pub(super) fn run(
         checks.extend(merge(name, seen, subjects.len()));
     }
     let events = snapshot.n_events() as u64;
-    let subject = FileSubject { input, stacks, marks, events };
+    let older_blocks = devices
+        .iter()
+        .filter_map(|d| d.agreement.as_ref())
+        .map(|a| a.older.blocks - a.older_with_stack.blocks)
+        .sum();
+    let subject = FileSubject { input, stacks, marks, events, older_blocks };
     for (name, check) in OF_FILES {
         checks.extend(check(&subject).map(|seen| into_check(name, seen)));
     }

@@ -67,8 +67,8 @@ pub(super) fn stacks_of_blocks(s: &FileSubject<'_>) -> Option<Seen> {
     if without == 0 {
         return Some(Seen::good(format!("on every one of {of_all}")));
     }
-    // A file without any stack says so already.
-    if with + s.stacks.allocs[0] == 0 {
+    // A file without any stack says so already, and so do blocks older than the trace.
+    if with + s.stacks.allocs[0] == 0 || without == s.older_blocks {
         return None;
     }
     let seen = format!("on {with} of {of_all}");

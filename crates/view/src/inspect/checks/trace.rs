@@ -127,6 +127,9 @@ pub(super) fn agreement(s: &DeviceSubject<'_>) -> Option<Seen> {
 }
 
 fn agree(agreement: &Agreement) -> Seen {
+    if agreement.same.blocks == 0 {
+        return Seen::good("no block of the trace is held at its end, and the segments show none of them");
+    }
     Seen::good(format!(
         "{} at the trace's end, the same as in the segments, of the same requested size",
         count(agreement.same.blocks, "held block")
