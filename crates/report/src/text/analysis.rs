@@ -184,22 +184,22 @@ fn steps(page: &mut Page, analysis: &Analysis, device: &DeviceAnalysis) {
         return;
     };
     let at = if steps.count > 0 { "at step ends" } else { "over the recording" };
-    let mut numbers = if low == high {
-        format!("always {} {at}", human(low))
+    let mut pieces = vec![sparkline::sparkline(values, 30)];
+    if low == high {
+        pieces.push(format!("always {} {at}", human(low)));
     } else {
-        format!("{at}: first {}, last {}", human(*first), human(*last))
-    };
+        pieces.extend([
+            format!("{at}:"),
+            format!("first {},", human(*first)),
+            format!("last {}", human(*last)),
+        ]);
+    }
     // Of a curve that only rises or falls, the ends say it all.
     if [low, high] != [*first.min(last), *first.max(last)] {
-        numbers.push_str(&format!(" (lowest {}, highest {})", human(low), human(high)));
+        pieces.extend([format!("(lowest {},", human(low)), format!("highest {})", human(high))]);
     }
-    if let Some(percent) =
-        device.fluctuation_pct.filter(|_| low < high && !words::is_growing(analysis, device))
-    {
-        numbers.push_str(&format!("; {} once steady", words::fluctuation(percent)));
-    }
-    let curve = sparkline::sparkline(values, 30);
-    let pieces: Vec<&str> = std::iter::once(curve.as_str()).chain(numbers.split(' ')).collect();
+    let steady = device.fluctuation_pct.filter(|_| low < high && !words::is_growing(analysis, device));
+    pieces.extend(steady.map(|percent| format!("{} once steady", words::fluctuation(percent))));
     page.pieces(Span::default(), INDENT, Role::Plain, &pieces);
 }
 
