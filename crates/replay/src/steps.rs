@@ -43,25 +43,9 @@ impl Steps {
         symbols: &Symbols,
         window: Window,
     ) -> Self {
-        let recurrence = Self::by_recurrence(device, window);
-        let marks = Self::by_marks(device, annotations, symbols, window);
-        match (marks, recurrence) {
-            (Some(marks), Some(recurrence)) if marks.is_marked_often() => {
-                // Two optimizers make two marks a round. The rhythm of the allocations tells.
-                let per_round = marks.count() as f64 / recurrence.count().max(1) as f64;
-                let whole = per_round.round();
-                let is_several = (2.0..=4.0).contains(&whole) && (per_round - whole).abs() < 0.1;
-                if is_several { recurrence } else { marks }
-            }
-            (Some(marks), _) => marks,
-            (None, Some(recurrence)) => recurrence,
-            (None, None) => Self { bounds: Vec::new(), source: StepSource::None },
-        }
-    }
-
-    /// Whether the marks could come more than once a round.
-    fn is_marked_often(&self) -> bool {
-        matches!(&self.source, StepSource::Marks(name) if name.starts_with("Optimizer"))
+        Self::by_marks(device, annotations, symbols, window)
+            .or_else(|| Self::by_recurrence(device, window))
+            .unwrap_or(Self { bounds: Vec::new(), source: StepSource::None })
     }
 
     fn by_marks(
@@ -96,6 +80,11 @@ impl Steps {
                     }
                 }
                 _ => {}
+            }
+            // Two optimizers make two marks a round.
+            let period = period_of(device, &bounds);
+            if period > 1 {
+                bounds = bounds.into_iter().step_by(period).collect();
             }
             if bounds.len() > MIN_STEPS {
                 return Some(Self { bounds, source: StepSource::Marks(prefix.to_owned()) });
@@ -138,19 +127,32 @@ impl Steps {
         });
         let mut recurring: Vec<(u64, Recurring)> = groups.into_iter().collect();
         recurring.sort_unstable_by_key(|(_, g)| g.first);
-        let rounds = rounds_that_fit(recurring.iter().map(|(_, g)| *g))?;
-        // The round begins with the earliest of those that recur once in it.
-        let (anchor, _) = *recurring.iter().find(|(_, g)| g.runs == rounds)?;
-        let n_stacks = recurring.iter().filter(|(_, g)| g.runs == rounds).count();
-        let mut previous = None;
-        let mut bounds: Vec<EventIdx> = Vec::new();
-        for i in range.clone().filter(|&i| counted(i)) {
-            let key = key(i);
-            if key == anchor && (!repeats_are_one || previous != Some(anchor)) {
-                bounds.push(EventIdx(i as u32));
+        // Of the numbers of rounds that fit, the largest that comes at regular intervals: what happens several times a
+        // round, or now and then, does not.
+        let counts: Vec<Recurring> = recurring.iter().map(|(_, g)| *g).collect();
+        let candidates = rounds_that_fit(&counts);
+        let births = |rounds: u32| -> Vec<EventIdx> {
+            // The round begins with the earliest of those that recur once in it.
+            let Some(&(anchor, _)) = recurring.iter().find(|(_, g)| g.runs == rounds) else {
+                return Vec::new();
+            };
+            let mut previous = None;
+            let mut births = Vec::new();
+            for i in range.clone().filter(|&i| counted(i)) {
+                let key = key(i);
+                if key == anchor && (!repeats_are_one || previous != Some(anchor)) {
+                    births.push(EventIdx(i as u32));
+                }
+                previous = Some(key);
             }
-            previous = Some(key);
-        }
+            births
+        };
+        let (rounds, mut bounds) = candidates
+            .iter()
+            .map(|&rounds| (rounds, births(rounds)))
+            .find(|(_, births)| is_regular(births))
+            .or_else(|| candidates.last().map(|&rounds| (rounds, births(rounds))))?;
+        let n_stacks = recurring.iter().filter(|(_, g)| g.runs == rounds).count();
         // A last round as long as the others is whole.
         let mut lengths: Vec<u32> = bounds.windows(2).map(|w| w[1].0 - w[0].0).collect();
         lengths.sort_unstable();
@@ -202,11 +204,13 @@ struct Recurring {
     last: u32,
 }
 
-/// The largest count of runs that divides nearly all the counts, weighted by allocations: what happens several times a
-/// round has a multiple of the number of rounds, what happens only now and then weighs little.
-fn rounds_that_fit(groups: impl Iterator<Item = Recurring>) -> Option<u32> {
-    /// How much of the best candidate's weight a larger one must have.
-    const NEARLY: f64 = 0.95;
+/// The counts of runs that divide most of the counts, weighted by allocations, largest first: what happens several times
+/// a round has a multiple of the number of rounds. The last one divides most.
+fn rounds_that_fit(groups: &[Recurring]) -> Vec<u32> {
+    /// The share of the best candidate's weight that another must have.
+    const SHARE: f64 = 0.6;
+    /// More candidates are not looked at.
+    const MOST: usize = 12;
     let mut by_runs: FxHashMap<u32, u64> = FxHashMap::default();
     for group in groups {
         *by_runs.entry(group.runs).or_default() += u64::from(group.events);
@@ -224,27 +228,74 @@ fn rounds_that_fit(groups: impl Iterator<Item = Recurring>) -> Option<u32> {
         counts.iter().filter(fits).map(|(_, events)| events).sum()
     };
     let weights: Vec<(u32, u64)> = counts.iter().map(|&(runs, _)| (runs, weight(runs))).collect();
-    let best = weights.iter().map(|&(_, w)| w).max()?;
-    weights.iter().rev().find(|&&(_, w)| w as f64 >= NEARLY * best as f64).map(|&(runs, _)| runs)
+    // Of equals the largest.
+    let Some(&(best, most)) = weights.iter().max_by_key(|&&(runs, w)| (w, runs)) else { return Vec::new() };
+    let mut candidates: Vec<u32> = weights
+        .iter()
+        .rev()
+        .filter(|&&(runs, w)| runs != best && w as f64 >= SHARE * most as f64)
+        .map(|&(runs, _)| runs)
+        .take(MOST)
+        .collect();
+    candidates.retain(|&runs| runs > best);
+    candidates.push(best);
+    candidates
+}
+
+/// Whether births come at about equal intervals, measured in events.
+fn is_regular(births: &[EventIdx]) -> bool {
+    let mut gaps: Vec<u32> = births.windows(2).map(|w| w[1].0 - w[0].0).collect();
+    gaps.sort_unstable();
+    let at = |share: usize| gaps.get(gaps.len() * share / 10).copied().unwrap_or(0);
+    let (short, typical, long) = (at(1), at(5), at(9));
+    gaps.len() + 1 >= MIN_STEPS && long <= typical * 2 && short * 3 >= typical
+}
+
+/// How many marks make a round: the smallest number after which the same allocation follows a mark again.
+fn period_of(device: &DeviceRecording, bounds: &[EventIdx]) -> usize {
+    const MOST: usize = 4;
+    let events = &device.events;
+    let next_stack = |at: &EventIdx| {
+        (at.index()..events.len()).find(|&i| events.actions()[i] == Action::Alloc).map(|i| events.stacks()[i])
+    };
+    let after: Vec<_> = bounds.iter().map(next_stack).collect();
+    (1..=MOST)
+        .find(|&period| {
+            let n = after.len().saturating_sub(period);
+            let same = after.iter().zip(after.iter().skip(period)).filter(|(a, b)| a == b).count();
+            n >= MIN_STEPS && same * 10 >= n * 9
+        })
+        .unwrap_or(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(groups: &[(u32, u32)], want: Option<u32>) {
-        let groups = groups.iter().map(|&(runs, events)| Recurring { runs, events, first: 0, last: 0 });
-        assert_eq!(rounds_that_fit(groups), want);
+    fn check(groups: &[(u32, u32)], want: &[u32]) {
+        let groups: Vec<Recurring> =
+            groups.iter().map(|&(runs, events)| Recurring { runs, events, first: 0, last: 0 }).collect();
+        assert_eq!(rounds_that_fit(&groups), want);
     }
 
     #[test]
     fn the_number_of_rounds_divides_the_counts() {
         // Once, twice and four times a round.
-        check(&[(40, 400), (80, 800), (160, 800)], Some(40));
+        check(&[(40, 400), (80, 800), (160, 800)], &[80, 40]);
         // One in flight.
-        check(&[(41, 41), (42, 42), (84, 84)], Some(41));
+        check(&[(41, 41), (42, 42), (84, 84)], &[42, 41]);
         // A training loop with an evaluation every ten steps.
-        check(&[(200, 9000), (20, 300)], Some(200));
-        check(&[], None);
+        check(&[(200, 9000), (20, 300)], &[200, 20]);
+        check(&[], &[]);
+    }
+
+    #[test]
+    fn rounds_come_at_regular_intervals() {
+        let at = |births: &[u32]| births.iter().map(|&b| EventIdx(b)).collect::<Vec<_>>();
+        assert!(is_regular(&at(&[0, 10, 20, 31, 40, 50, 61, 70])));
+        // Four times a round.
+        assert!(!is_regular(&at(&[0, 1, 2, 3, 40, 41, 42, 43, 80, 81, 82, 83])));
+        // Rarer and rarer.
+        assert!(!is_regular(&at(&[0, 1, 2, 4, 8, 16, 32, 64, 128])));
     }
 }
