@@ -1,5 +1,12 @@
 //! Every view in every format, as a whole.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should fail on the spot"
+)]
+
 mod fixture;
 
 use vramscope_report::text::Layout;

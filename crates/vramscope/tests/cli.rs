@@ -1,5 +1,12 @@
 //! The built command on real recordings and on bad input.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should fail on the spot"
+)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 
