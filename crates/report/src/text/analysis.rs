@@ -133,10 +133,10 @@ fn one_device(
 
 /// When the peak was and what it was made of.
 fn write_peak(page: &mut Page, device: &DeviceAnalysis, peak: &Peak, places: &Places, top: usize) {
+    let steps = device.steps.count;
     let when = match peak.step {
-        Some(step) if device.steps.count > 0 => {
-            format!("in step {} of {}", grouped(step + 1), grouped(device.steps.count.max(step + 1)))
-        }
+        Some(step) if step < steps => format!("in step {} of {}", grouped(step + 1), grouped(steps)),
+        Some(_) if steps > 0 => format!("after the last of {} whole steps", grouped(steps)),
         _ => format!("at event {} of {}", grouped(peak.event), grouped(device.events)),
     };
     let mut text =
@@ -247,7 +247,7 @@ fn settings(page: &mut Page, device: &DeviceAnalysis, layout: &Layout<'_>, whole
 }
 
 fn findings(page: &mut Page, analysis: &Analysis, layout: &Layout<'_>, places: &Places) {
-    let context = finding::Context { layout, places, many_devices: analysis.devices.len() > 1 };
+    let context = finding::Context { analysis, layout, places, many_devices: analysis.devices.len() > 1 };
     for (i, found) in analysis.findings.iter().take(layout.top).enumerate() {
         page.gap();
         let whole = layout.verbose || (i < TOLD_WHOLE && found.severity != Severity::Info) || i == 0;
