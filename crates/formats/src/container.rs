@@ -2,7 +2,9 @@
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
-use crate::error::Error;
+use liblzma::stream::{CONCATENATED, Stream};
+
+use crate::error::{Error, Warning};
 
 /// A wrapping around a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,7 @@ impl Layer {
 /// The innermost stream, and what it was wrapped in.
 pub(crate) struct Opened<'a> {
     pub(crate) layers: Vec<Layer>,
+    pub(crate) warnings: Vec<Warning>,
     /// The first bytes of the stream; they are still in the stream too.
     pub(crate) head: Vec<u8>,
     pub(crate) stream: Box<dyn Read + 'a>,
@@ -57,10 +60,12 @@ const HEAD: u64 = 4096;
 const MAX_LAYERS: usize = 4;
 /// What a compressed file may always grow to, and how many times its own size if that is more. Real snapshots shrink
 /// 10 to 100 times; a bomb shrinks a million times.
-const ALWAYS: u64 = 1 << 28;
+const ALWAYS: u64 = 1 << 26;
 const MAX_RATIO: u64 = 500;
 /// The most that is held in memory to look into a zip inside another container.
 const MAX_BUFFERED: u64 = 1 << 32;
+/// What an xz file may need to be unpacked; `xz -9` asks for 65 MiB.
+const XZ_MEMORY: u64 = 512 << 20;
 
 pub(crate) fn open<'a, R: Read + Seek>(file: &'a mut R) -> Result<Opened<'a>, Error> {
     let length = file.seek(SeekFrom::End(0))?;
@@ -71,10 +76,11 @@ pub(crate) fn open<'a, R: Read + Seek>(file: &'a mut R) -> Result<Opened<'a>, Er
     file.seek(SeekFrom::Start(0))?;
 
     let mut layers = Vec::new();
+    let mut warnings = Vec::new();
     let mut stream: Box<dyn Read + 'a>;
     if Layer::sniff(&head) == Some(Layer::TorchZip) {
         layers.push(Layer::TorchZip);
-        stream = open_zip(file, limit)?;
+        stream = open_zip(file, limit, &mut warnings)?;
         head = peek(&mut stream, Layer::TorchZip)?;
     } else {
         stream = Box::new(file);
@@ -93,65 +99,123 @@ pub(crate) fn open<'a, R: Read + Seek>(file: &'a mut R) -> Result<Opened<'a>, Er
                 zstd::stream::read::Decoder::new(stream)
                     .map_err(|e| Error::Container { layer: layer.name(), reason: e.to_string() })?,
             ),
-            Layer::Xz => Box::new(liblzma::read::XzDecoder::new_multi_decoder(stream)),
+            Layer::Xz => {
+                let decoder = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED)
+                    .map_err(|e| Error::Container { layer: layer.name(), reason: e.to_string() })?;
+                Box::new(liblzma::read::XzDecoder::new_stream(stream, decoder))
+            }
             Layer::TorchZip => {
                 let mut bytes = Vec::new();
-                stream.take(MAX_BUFFERED.min(limit)).read_to_end(&mut bytes)?;
-                open_zip(Cursor::new(bytes), limit)?
+                // What comes before damage may still hold the pickle.
+                if let Err(e) = stream.take(MAX_BUFFERED.min(limit)).read_to_end(&mut bytes) {
+                    warnings.push(Warning::new(format!("the file around the zip file is damaged: {e}")));
+                }
+                open_zip(Cursor::new(bytes), limit, &mut warnings)?
             }
         };
         stream = Box::new(Capped { inner: stream, left: limit });
         head = peek(&mut stream, layer)?;
     }
-    Ok(Opened { layers, head, stream })
+    Ok(Opened { layers, warnings, head, stream })
 }
 
 /// Reads the beginning of a stream and puts it back.
 fn peek<'a>(stream: &mut Box<dyn Read + 'a>, layer: Layer) -> Result<Vec<u8>, Error> {
     let mut head = Vec::new();
     // A damaged container may give a few good bytes first: those count.
-    if let Err(e) = stream.by_ref().take(HEAD).read_to_end(&mut head) {
-        if head.is_empty() {
-            return Err(Error::Container { layer: layer.name(), reason: e.to_string() });
-        }
+    if let Err(e) = stream.by_ref().take(HEAD).read_to_end(&mut head)
+        && head.is_empty()
+    {
+        return Err(Error::Container { layer: layer.name(), reason: e.to_string() });
     }
     let rest = std::mem::replace(stream, Box::new(io::empty()));
     *stream = Box::new(Cursor::new(head.clone()).chain(rest));
     Ok(head)
 }
 
+/// Where the pickle lies in a zip file.
+struct Entry {
+    start: u64,
+    length: u64,
+    method: zip::CompressionMethod,
+}
+
 /// The stream of the pickle in a `torch.save` zip.
-fn open_zip<'a, R: Read + Seek + 'a>(file: R, limit: u64) -> Result<Box<dyn Read + 'a>, Error> {
-    let damaged = |reason: String| Error::Container { layer: Layer::TorchZip.name(), reason };
-    let mut archive = zip::ZipArchive::new(file).map_err(|e| damaged(e.to_string()))?;
+fn open_zip<'a, R: Read + Seek + 'a>(
+    mut file: R,
+    limit: u64,
+    warnings: &mut Vec<Warning>,
+) -> Result<Box<dyn Read + 'a>, Error> {
+    let entry = match zip::ZipArchive::new(&mut file) {
+        Ok(archive) => listed_entry(archive)?,
+        Err(e) => {
+            let entry = first_entry(&mut file)?.ok_or_else(|| damaged_zip(e.to_string()))?;
+            warnings.push(Warning::new(
+                "the zip file has lost its directory, which comes last, so it was cut short or damaged; the first file in \
+                 it was read",
+            ));
+            entry
+        }
+    };
+    file.seek(SeekFrom::Start(entry.start))?;
+    let packed = file.take(entry.length);
+    match entry.method {
+        zip::CompressionMethod::Stored => Ok(Box::new(packed)),
+        DEFLATE => {
+            Ok(Box::new(Capped { inner: Box::new(flate2::read::DeflateDecoder::new(packed)), left: limit }))
+        }
+        other => Err(damaged_zip(format!("it is compressed with {other}, which is not supported"))),
+    }
+}
+
+/// The zip crate names methods that it was built without by their number; 8 is deflate.
+#[allow(deprecated, reason = "the only name for a method that the crate itself does not unpack")]
+const DEFLATE: zip::CompressionMethod = zip::CompressionMethod::Unsupported(8);
+
+fn damaged_zip(reason: String) -> Error {
+    Error::Container { layer: Layer::TorchZip.name(), reason }
+}
+
+/// The entry that `torch.save` wrote, or the only one: a snapshot that someone zipped by hand is as good.
+fn listed_entry<R: Read + Seek>(mut archive: zip::ZipArchive<R>) -> Result<Entry, Error> {
     let name = archive.file_names().find(|n| *n == "data.pkl" || n.ends_with("/data.pkl")).map(str::to_owned);
-    // A snapshot that someone zipped by hand is as good.
     let single = (archive.len() == 1).then(|| archive.file_names().next().map(str::to_owned)).flatten();
     let name = name.or(single).ok_or_else(|| Error::NoSnapshot {
         format: "zip file",
         found: "there is no data.pkl in it, so torch.save did not write it; unpack it and give the snapshots themselves"
             .into(),
     })?;
-    let index =
-        archive.index_for_name(&name).ok_or_else(|| damaged("its directory contradicts itself".into()))?;
-    let entry = archive.by_index_raw(index).map_err(|e| damaged(e.to_string()))?;
+    let contradiction = || damaged_zip("its directory contradicts itself".into());
+    let index = archive.index_for_name(&name).ok_or_else(contradiction)?;
+    let entry = archive.by_index_raw(index).map_err(|e| damaged_zip(e.to_string()))?;
     if entry.encrypted() {
-        return Err(damaged(format!("{name} is encrypted")));
+        return Err(damaged_zip("it is encrypted".into()));
     }
-    let (start, length, method) = (entry.data_start(), entry.compressed_size(), entry.compression());
-    drop(entry);
-    let mut file = archive.into_inner();
-    file.seek(SeekFrom::Start(start))?;
-    let stored = file.take(length);
-    match method {
-        zip::CompressionMethod::Stored => Ok(Box::new(stored)),
-        // The zip crate names methods that it was built without by their number; 8 is deflate.
-        #[allow(deprecated, reason = "the only name for a method that the crate itself does not unpack")]
-        zip::CompressionMethod::Unsupported(8) => {
-            Ok(Box::new(Capped { inner: Box::new(flate2::read::DeflateDecoder::new(stored)), left: limit }))
-        }
-        other => Err(damaged(format!("{name} is compressed with {other}, which is not supported"))),
-    }
+    Ok(Entry { start: entry.data_start(), length: entry.compressed_size(), method: entry.compression() })
+}
+
+/// The entry at the beginning of a zip file without a directory. `torch.save` puts the pickle there.
+fn first_entry<R: Read + Seek>(file: &mut R) -> Result<Option<Entry>, Error> {
+    const HEADER: usize = 30;
+    file.seek(SeekFrom::Start(0))?;
+    let mut header = Vec::new();
+    file.by_ref().take(HEADER as u64).read_to_end(&mut header)?;
+    let word = |i: usize| header.get(i..i + 2).map(|b| u64::from(b[0]) | u64::from(b[1]) << 8);
+    let (Some(flags), Some(method), Some(name), Some(extra)) = (word(6), word(8), word(26), word(28)) else {
+        return Ok(None);
+    };
+    let is_encrypted = flags & 1 != 0;
+    let method = match method {
+        0 if !is_encrypted => zip::CompressionMethod::Stored,
+        8 if !is_encrypted => DEFLATE,
+        _ => return Ok(None),
+    };
+    // How long it is stands behind it, where there may be nothing any more; the pickle knows its own end.
+    Ok(header.starts_with(b"PK\x03\x04").then_some(Entry {
+        start: HEADER as u64 + name + extra,
+        length: u64::MAX,
+        method,
+    }))
 }
 
 /// Ends a stream with an error where it has given more than it should.

@@ -59,6 +59,11 @@ impl Error {
 
     /// Guesses what a file is that no format knows, from its beginning.
     pub(crate) fn unknown(head: &[u8]) -> Self {
+        // The beginning may end within a character.
+        let is_text = match std::str::from_utf8(head) {
+            Ok(_) => true,
+            Err(e) => e.error_len().is_none() && e.valid_up_to() > 0,
+        };
         let text = String::from_utf8_lossy(head);
         let text = text.trim_start().to_ascii_lowercase();
         let looks_like = if text.starts_with("<!doctype html") || text.starts_with("<html") {
@@ -71,13 +76,23 @@ impl Error {
             "it is compressed with bzip2, which is not supported; unpack it first"
         } else if head.starts_with(b"SQLite format 3") {
             "it is an SQLite database"
-        } else if head.iter().all(|&b| b >= 0x20 || matches!(b, b'\n' | b'\r' | b'\t')) {
+        } else if is_text && head.iter().all(|&b| b >= 0x20 || matches!(b, b'\n' | b'\r' | b'\t')) {
             "it is plain text"
         } else {
             "it begins like no format known here"
         };
         Self::Unknown { looks_like }
     }
+}
+
+/// A text of the file for use in a message: on one line, and not longer than fits.
+pub(crate) fn excerpt(text: &str) -> String {
+    const MOST: usize = 60;
+    let mut shown: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MOST).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// Something about a file that was read all the same.

@@ -1,17 +1,17 @@
 //! Snapshots written as JSON, with the same keys as the pickle.
 //!
-//! The parser is serde_json's; as with pickles, no value tree is built, and a file that is cut short gives what came
+//! The parser is `serde_json`'s; as with pickles, no value tree is built, and a file that is cut short gives what came
 //! before the cut.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io::Read;
 
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use vramscope_model::Symbols;
-use vramscope_pickle::{Atoms, Context, Sink, Value};
+use vramscope_pickle::{Atoms, Context, Kind, Sink, Value};
 
-use crate::builder::Builder;
+use crate::builder::{Builder, MAX_CONTAINERS};
 use crate::error::{Error, Warning};
 use crate::{Format, Parsed};
 
@@ -31,21 +31,26 @@ fn sniff(head: &[u8]) -> bool {
 }
 
 fn read(stream: &mut dyn Read, symbols: &mut Symbols) -> Result<Parsed, Error> {
+    read_within(stream, symbols, MAX_CONTAINERS)
+}
+
+fn read_within(stream: &mut dyn Read, symbols: &mut Symbols, max_containers: usize) -> Result<Parsed, Error> {
+    let offset = Cell::new(0);
     let state = RefCell::new(State {
-        builder: Builder::new(symbols),
+        builder: Builder::new(symbols, max_containers),
         atoms: Atoms::default(),
         stack: Vec::new(),
         root: None,
+        open: Vec::new(),
+        offset: &offset,
     });
-    let counted = Counted { inner: std::io::BufReader::with_capacity(64 << 10, SkipMark::new(stream)), n: 0 };
-    let counter = RefCell::new(counted);
-    let mut parser = serde_json::Deserializer::from_reader(Shared(&counter));
+    let buffered = std::io::BufReader::with_capacity(64 << 10, SkipMark::new(stream));
+    let mut parser = serde_json::Deserializer::from_reader(Counted { inner: buffered, n: &offset });
     let result = Item { state: &state, at_root: true }.deserialize(&mut parser);
-    let offset = counter.borrow().n;
-    drop(parser);
-    let State { builder, atoms, root, .. } = state.into_inner();
+    let State { builder, atoms, root, open, .. } = state.into_inner();
+    let offset = offset.get();
     let end = result.err().map(|e| e.to_string());
-    match (builder.finish(root, &atoms, end.is_some()), end) {
+    match (builder.finish(root, &atoms, end.is_some().then_some(&open)), end) {
         (Ok((snapshot, mut warnings)), end) => {
             if let Some(reason) = end {
                 let events = snapshot.n_events();
@@ -76,17 +81,29 @@ struct State<'a> {
     atoms: Atoms,
     stack: Vec<Value>,
     root: Option<Value>,
+    /// The containers that were being filled when the file ended too early, innermost first.
+    open: Vec<Value>,
+    /// How many bytes were read.
+    offset: &'a Cell<u64>,
 }
 
+const TOO_MANY: &str = "the file holds more values than are accepted";
+/// Bytes of all distinct texts of a file together.
+const MAX_TEXT: u64 = 1 << 30;
+
 impl State<'_> {
+    fn is_full(&self) -> bool {
+        self.builder.is_full(self.offset.get()) || self.atoms.text_bytes() > MAX_TEXT
+    }
+
     fn flush_list(&mut self, list: u32, mark: usize) {
-        let cx = Context { atoms: &self.atoms, offset: 0 };
+        let cx = Context { atoms: &self.atoms, offset: self.offset.get() };
         self.builder.append(list, self.stack.get(mark..).unwrap_or(&[]), &cx);
         self.stack.truncate(mark);
     }
 
     fn flush_dict(&mut self, dict: u32, mark: usize) {
-        let cx = Context { atoms: &self.atoms, offset: 0 };
+        let cx = Context { atoms: &self.atoms, offset: self.offset.get() };
         let items = self.stack.get(mark..).unwrap_or(&[]);
         self.builder.set_items(dict, items.get(..items.len() & !1).unwrap_or(&[]), &cx);
         self.stack.truncate(mark);
@@ -167,23 +184,29 @@ impl<'de> Visitor<'de> for Item<'_, '_> {
         };
         self.note_root(Value::list(list));
         let item = Item { at_root: false, ..self };
-        let mut result = Ok(());
-        loop {
+        let result = loop {
             match seq.next_element_seed(item) {
-                Ok(Some(())) => {
-                    let mut state = self.state.borrow_mut();
-                    if state.stack.len() - mark >= BATCH {
-                        state.flush_list(list, mark);
-                    }
-                }
-                Ok(None) => break,
-                Err(e) => {
-                    result = Err(e);
-                    break;
+                Ok(Some(())) => {}
+                Ok(None) => break Ok(()),
+                Err(e) => break Err(e),
+            }
+            let mut state = self.state.borrow_mut();
+            if state.stack.len() - mark >= BATCH {
+                state.flush_list(list, mark);
+                if state.is_full() {
+                    break Err(serde::de::Error::custom(TOO_MANY));
                 }
             }
-        }
+        };
         let mut state = self.state.borrow_mut();
+        if result.is_err() {
+            // Half a record is none; half a list is what there is of it.
+            let last = state.stack.last().copied();
+            if last == state.open.last().copied() && matches!(last.map(Value::kind), Some(Kind::Dict(_))) {
+                state.stack.pop();
+            }
+            state.open.push(Value::list(list));
+        }
         state.flush_list(list, mark);
         state.stack.push(Value::list(list));
         result
@@ -196,25 +219,27 @@ impl<'de> Visitor<'de> for Item<'_, '_> {
         };
         self.note_root(Value::dict(dict));
         let item = Item { at_root: false, ..self };
-        let mut result = Ok(());
-        loop {
+        let result = loop {
             match map.next_key_seed(item) {
                 Ok(Some(())) => {}
-                Ok(None) => break,
-                Err(e) => {
-                    result = Err(e);
-                    break;
-                }
+                Ok(None) => break Ok(()),
+                Err(e) => break Err(e),
             }
             if let Err(e) = map.next_value_seed(item) {
-                result = Err(e);
-                break;
+                break Err(e);
             }
-            if self.state.borrow().stack.len() - mark > 2 * BATCH {
-                self.state.borrow_mut().flush_dict(dict, mark);
+            let mut state = self.state.borrow_mut();
+            if state.stack.len() - mark > 2 * BATCH {
+                state.flush_dict(dict, mark);
+                if state.is_full() {
+                    break Err(serde::de::Error::custom(TOO_MANY));
+                }
             }
-        }
+        };
         let mut state = self.state.borrow_mut();
+        if result.is_err() {
+            state.open.push(Value::dict(dict));
+        }
         state.flush_dict(dict, mark);
         state.stack.push(Value::dict(dict));
         result
@@ -226,18 +251,15 @@ impl<'de> Visitor<'de> for Item<'_, '_> {
 }
 
 /// Counts bytes, so that damage can be told by its place.
-struct Counted<R> {
+struct Counted<'c, R> {
     inner: R,
-    n: u64,
+    n: &'c Cell<u64>,
 }
 
-struct Shared<'c, R>(&'c RefCell<Counted<R>>);
-
-impl<R: Read> Read for Shared<'_, R> {
+impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
-        let mut counted = self.0.borrow_mut();
-        let n = counted.inner.read(buf)?;
-        counted.n += n as u64;
+        let n = self.inner.read(buf)?;
+        self.n.set(self.n.get() + n as u64);
         Ok(n)
     }
 }
@@ -266,5 +288,29 @@ impl Read for SkipMark<'_> {
             }
         }
         Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_more_containers_than_accepted_is_damaged() {
+        for unit in ["{}", "[]"] {
+            let text = format!("[{{}}{}]", format!(",{unit}").repeat(100_000));
+            let read = read_within(&mut text.as_bytes(), &mut Symbols::default(), 2000);
+            let Err(Error::Damaged { offset, reason }) = read.map(|_| ()) else { panic!("it was read") };
+            assert!(reason.starts_with(TOO_MANY), "{reason}");
+            assert!(offset < 12_000, "{offset}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_passed_over() {
+        let text = b"\xef\xbb\xbf[{\"address\": 512, \"total_size\": 1024, \"blocks\": []}]";
+        assert!(sniff(text));
+        let parsed = read(&mut &text[..], &mut Symbols::default()).map_err(|e| e.to_string()).unwrap();
+        assert_eq!(parsed.snapshot.devices[0].segments[0].addr, 512);
     }
 }

@@ -63,10 +63,14 @@ pub fn read<R: Read + Seek>(mut file: R, symbols: &mut Symbols) -> Result<Docume
     let mut opened = container::open(&mut file)?;
     let head = opened.head.clone();
     if head.is_empty() {
-        return Err(Error::Empty);
+        return Err(match opened.layers.last() {
+            None => Error::Empty,
+            Some(layer) => Error::Container { layer: layer.name(), reason: "it holds nothing".into() },
+        });
     }
     let format = FORMATS.iter().find(|f| (f.sniff)(&head)).ok_or_else(|| Error::unknown(&head))?;
-    let parsed = (format.read)(&mut opened.stream, symbols)?;
+    let mut parsed = (format.read)(&mut opened.stream, symbols)?;
+    parsed.warnings.splice(0..0, opened.warnings);
     let mut words: Vec<String> = opened.layers.iter().map(|l| l.name().to_owned()).collect();
     words.push(parsed.dialect);
     Ok(Document { snapshot: parsed.snapshot, warnings: parsed.warnings, format: words.join(", ") })

@@ -6,8 +6,8 @@ use std::io::Read;
 use vramscope_model::{Snapshot, Symbols};
 use vramscope_pickle::{Fed, Limits, Machine};
 
-use crate::builder::Builder;
-use crate::error::{Error, Warning};
+use crate::builder::{Builder, MAX_CONTAINERS};
+use crate::error::{Error, Warning, excerpt};
 use crate::{Format, Parsed};
 
 pub(crate) const FORMAT: Format = Format { name: "pickle", sniff, read };
@@ -22,18 +22,37 @@ const TORCH_MAGIC: i128 = 0x1950_a86a_20f9_469c_fc6c;
 fn sniff(head: &[u8]) -> bool {
     match head {
         [0x80, protocol, ..] => *protocol <= 5,
-        // Protocols 0 and 1 begin with the outermost container.
+        // Protocols 0 and 1 begin with the outermost container …
         [b'(', b'd' | b'l', ..] | [b'}' | b']', b'q' | b'r' | b'(' | b'.', ..] => true,
+        // … or with a class or function, when they hold an object.
+        [b'c', rest @ ..] => names_global(rest),
         _ => false,
     }
 }
 
+/// Whether there is a module and a name, each on a line, and then what an object is made with.
+fn names_global(bytes: &[u8]) -> bool {
+    let mut lines = bytes.splitn(3, |&b| b == b'\n');
+    let is_name = |line: Option<&[u8]>| {
+        line.is_some_and(|l| {
+            !l.is_empty() && l.iter().all(|b| b.is_ascii_alphanumeric() || b"_.".contains(b))
+        })
+    };
+    is_name(lines.next())
+        && is_name(lines.next())
+        && matches!(lines.next(), Some([b'(' | b')' | b'q' | b'p' | b'r' | b'.', ..]))
+}
+
 fn read(stream: &mut dyn Read, symbols: &mut Symbols) -> Result<Parsed, Error> {
+    read_within(stream, symbols, MAX_CONTAINERS)
+}
+
+fn read_within(stream: &mut dyn Read, symbols: &mut Symbols, max_containers: usize) -> Result<Parsed, Error> {
     let mut source = Chunks { stream, buf: vec![0; CHUNK], start: 0, end: 0, error: None };
     // What `torch.save` without a zip puts before the object: a magic number, a version, a description of the system.
     let mut to_skip = 0;
     loop {
-        let mut builder = Builder::new(symbols);
+        let mut builder = Builder::new(symbols, max_containers);
         let mut machine = Machine::with_limits(Limits { values: MAX_VALUES, ..Limits::default() });
         let end = run(&mut machine, &mut builder, &mut source);
         let is_magic = machine.root().and_then(|v| v.int(machine.atoms())) == Some(TORCH_MAGIC);
@@ -86,22 +105,29 @@ struct Damage {
 
 fn finish(mut machine: Machine, mut builder: Builder<'_>, end: Result<(), Damage>) -> Result<Parsed, Error> {
     let protocol = machine.protocol();
-    let root = if end.is_ok() { machine.root() } else { machine.close(&mut builder) };
-    let global = machine.first_global().map(str::to_owned);
+    let (root, open) = if let Ok(()) = end {
+        (machine.root(), None)
+    } else {
+        let cut = machine.close(&mut builder);
+        (cut.root, Some(cut.open))
+    };
+    let asked = asked_for(&machine);
     let outcome: Result<(Snapshot, Vec<Warning>), String> =
-        builder.finish(root, machine.atoms(), end.is_err());
+        builder.finish(root, machine.atoms(), open.as_deref());
     let (snapshot, mut warnings) = match (outcome, &end) {
         (Ok(both), _) => both,
         (Err(_), Err(damage)) => {
-            return Err(Error::Damaged { offset: damage.offset, reason: damage.reason.clone() });
+            return Err(Error::Damaged { offset: damage.offset, reason: with(&damage.reason, asked) });
         }
-        (Err(found), Ok(())) => return Err(Error::NoSnapshot { format: "a pickle", found }),
+        (Err(found), Ok(())) => {
+            return Err(Error::NoSnapshot { format: "a pickle", found: with(&found, asked) });
+        }
     };
     if let Err(damage) = end {
         let events = snapshot.n_events();
         let segments: usize = snapshot.devices.iter().map(|d| d.segments.len()).sum();
         if events == 0 && segments == 0 {
-            return Err(Error::Damaged { offset: damage.offset, reason: damage.reason });
+            return Err(Error::Damaged { offset: damage.offset, reason: with(&damage.reason, asked) });
         }
         let what = if damage.is_end { "cut short" } else { "damaged" };
         warnings.insert(
@@ -116,13 +142,40 @@ fn finish(mut machine: Machine, mut builder: Builder<'_>, end: Result<(), Damage
             ),
         );
     }
-    if let Some(global) = global {
-        warnings.push(Warning::new(format!(
-            "the pickle asks for the Python object `{}`; pickles are never executed here, so it was passed over",
-            global.replace(' ', ".").escape_debug()
-        )));
-    }
+    warnings.extend(asked.map(Warning::new));
     Ok(Parsed { snapshot, warnings, dialect: format!("pickle protocol {protocol}") })
+}
+
+fn with(reason: &str, asked: Option<String>) -> String {
+    match asked {
+        Some(asked) => format!("{reason}; {asked}"),
+        None => reason.to_owned(),
+    }
+}
+
+/// Says which classes and functions the pickle asks for, if any. Those that do not belong to tensors come first: they
+/// are what someone put there.
+fn asked_for(machine: &Machine) -> Option<String> {
+    const SHOWN: usize = 3;
+    let usual = |name: &str| {
+        let module = name.split([' ', '.']).next();
+        matches!(module, Some("collections" | "torch" | "numpy" | "_codecs"))
+    };
+    let mut names: Vec<&str> = machine.globals().collect();
+    names.sort_by_key(|name| usual(name));
+    let shown: Vec<String> =
+        names.iter().take(SHOWN).map(|name| format!("`{}`", excerpt(&name.replacen(' ', ".", 1)))).collect();
+    let more = match names.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let what = if names.len() == 1 { "the Python object" } else { "the Python objects" };
+    (!names.is_empty()).then(|| {
+        format!(
+            "the pickle asks for {what} {}{more}; pickles are never executed here, so that was passed over",
+            shown.join(", ")
+        )
+    })
 }
 
 /// A stream, a piece at a time.
@@ -158,8 +211,9 @@ impl Chunks<'_> {
                 return false;
             }
         }
-        // One value more than needed is no use, a full buffer is.
-        while self.end < self.buf.len() / 2 && self.read_once() {}
+        // One value more than needed is no use, a full buffer is. A value that is longer than the buffer is looked at
+        // anew each time, so each time there must be a good part more of it.
+        while self.end < self.buf.len() / 4 * 3 && self.read_once() {}
         true
     }
 
@@ -179,5 +233,29 @@ impl Chunks<'_> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_more_containers_than_accepted_is_damaged() {
+        let nested = [b"\x80\x04".to_vec(), vec![b']'; 1_000_000]].concat();
+        let read = read_within(&mut &nested[..], &mut Symbols::default(), 1000);
+        let Err(Error::Damaged { offset, reason }) = read.map(|_| ()) else { panic!("it was read") };
+        assert_eq!(reason, "the file holds more values than are accepted");
+        // The limit is looked at between pieces.
+        assert!(offset < 3 * CHUNK as u64, "{offset}");
+    }
+
+    #[test]
+    fn a_pickled_object_is_told_from_text() {
+        assert!(sniff(b"cposix\nsystem\n(S'id'\ntR."));
+        assert!(sniff(b"c__main__\nRun\np0\n."));
+        assert!(!sniff(b"cat\ndog\nmouse\n"));
+        assert!(!sniff(b"c\n\n("));
+        assert!(!sniff(b"case,step\nfoo,1\n(none)\n"));
     }
 }

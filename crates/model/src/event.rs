@@ -148,6 +148,19 @@ impl Events {
         }
     }
 
+    /// Leaves out all events from that place on.
+    pub fn truncate(&mut self, n: usize) {
+        self.action.truncate(n);
+        self.addr.truncate(n);
+        self.size.truncate(n);
+        self.time.truncate(n);
+        self.stream.truncate(n);
+        self.pool.truncate(n);
+        self.stack.truncate(n);
+        self.compile_context.retain(|&i, _| (i as usize) < n);
+        self.note.retain(|&i, _| (i as usize) < n);
+    }
+
     /// The event at that place.
     ///
     /// # Panics

@@ -73,8 +73,32 @@ pub struct Symbols {
     stack_lookup: HashTable<u32>,
     /// The innermost user frame of each stack.
     sites: Vec<Option<FrameId>>,
-    streams: Vec<u64>,
-    pools: Vec<(u64, u64)>,
+    streams: Numbered<u64>,
+    pools: Numbered<(u64, u64)>,
+}
+
+/// Distinct things by a number of 16 bits, in the order of their first use.
+#[derive(Clone, Debug)]
+struct Numbered<T> {
+    items: Vec<T>,
+    lookup: FxHashMap<T, u16>,
+}
+
+impl<T: Copy + Eq + Hash> Numbered<T> {
+    fn with(first: T) -> Self {
+        Self { items: vec![first], lookup: FxHashMap::from_iter([(first, 0)]) }
+    }
+
+    fn number(&mut self, item: T) -> u16 {
+        if let Some(&known) = self.lookup.get(&item) {
+            return known;
+        }
+        if self.items.len() < usize::from(u16::MAX) {
+            self.lookup.insert(item, self.items.len() as u16);
+            self.items.push(item);
+        }
+        (self.items.len() - 1) as u16
+    }
 }
 
 impl Default for Symbols {
@@ -89,8 +113,8 @@ impl Default for Symbols {
             stack_ends: vec![0, 0],
             stack_lookup: HashTable::new(),
             sites: vec![None, None],
-            streams: vec![0],
-            pools: vec![(0, 0)],
+            streams: Numbered::with(0),
+            pools: Numbered::with((0, 0)),
         };
         // The empty list of frames is stack 1, whoever asks for it.
         symbols.stack_lookup.insert_unique(hash_of(&[] as &[FrameId]), StackId::EMPTY.0, |_| 0);
@@ -120,6 +144,8 @@ impl Symbols {
         if let Some(&i) = text_lookup.find(key, |&i| str_at(all, text_ends, i) == text) {
             return StringId(i);
         }
+        // Beyond 4 GiB of distinct texts all further ones are shown as nothing: the ends would not fit.
+        let text = if u32::try_from(all.len() + text.len()).is_ok() { text } else { "" };
         let id = text_ends.len() as u32;
         all.push_str(text);
         text_ends.push(all.len() as u32);
@@ -157,12 +183,12 @@ impl Symbols {
 
     /// The id of a CUDA stream, given its handle as recorded.
     pub fn stream(&mut self, handle: u64) -> StreamId {
-        StreamId(position_or_push(&mut self.streams, handle))
+        StreamId(self.streams.number(handle))
     }
 
     /// The id of a memory pool, given the pair that names it.
     pub fn pool(&mut self, name: (u64, u64)) -> PoolId {
-        PoolId(position_or_push(&mut self.pools, name))
+        PoolId(self.pools.number(name))
     }
 
     /// The text of that id.
@@ -193,12 +219,12 @@ impl Symbols {
 
     /// The handle of a stream as recorded.
     pub fn stream_handle(&self, id: StreamId) -> u64 {
-        self.streams.get(id.0 as usize).copied().unwrap_or(0)
+        self.streams.items.get(id.0 as usize).copied().unwrap_or(0)
     }
 
     /// The pair that names a pool.
     pub fn pool_name(&self, id: PoolId) -> (u64, u64) {
-        self.pools.get(id.0 as usize).copied().unwrap_or((0, 0))
+        self.pools.items.get(id.0 as usize).copied().unwrap_or((0, 0))
     }
 
     /// How many distinct stacks there are, the absent and the empty one included.
@@ -222,16 +248,6 @@ fn str_at<'a>(all: &'a str, ends: &[u32], i: u32) -> &'a str {
     let start = if i == 0 { 0 } else { ends.get(i - 1).copied().unwrap_or(u32::MAX) };
     let end = ends.get(i).copied().unwrap_or(start);
     all.get(start as usize..end as usize).unwrap_or("")
-}
-
-fn position_or_push<T: PartialEq>(items: &mut Vec<T>, item: T) -> u16 {
-    if let Some(i) = items.iter().position(|x| *x == item) {
-        return i as u16;
-    }
-    if items.len() < usize::from(u16::MAX) {
-        items.push(item);
-    }
-    (items.len() - 1) as u16
 }
 
 #[cfg(test)]

@@ -37,12 +37,19 @@
 //! ```
 
 mod atoms;
+mod cut;
 mod error;
 mod machine;
+mod memo;
 mod opcode;
+mod reader;
+mod sink;
+mod text;
 mod value;
 
 pub use atoms::{Atoms, StrId};
+pub use cut::Cut;
 pub use error::{Error, ErrorKind};
-pub use machine::{Context, Fed, Limits, Machine, Sink};
+pub use machine::Machine;
+pub use sink::{BYTES_PER_VALUE, Context, Fed, Limits, Sink};
 pub use value::{Kind, Value};

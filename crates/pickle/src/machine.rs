@@ -1,79 +1,29 @@
 //! The machine itself: stack, marks, memo, and the loop over opcodes.
 
-use rustc_hash::FxHashMap;
-
-use crate::atoms::Atoms;
+use crate::atoms::{Atoms, StrId};
 use crate::error::{Error, ErrorKind};
+use crate::memo::Memo;
 use crate::opcode as op;
+use crate::reader::Reader;
+use crate::sink::{Context, Fed, Limits, Sink};
+use crate::text::{parse_text, unescape, unquote};
 use crate::value::{Kind, Value};
 
-/// What receives the containers of a pickle as they are filled.
-///
-/// Containers are numbered by the sink; the machine hands the number back with every batch of items.
-/// Items arrive exactly as often as the file says: a list of a million entries may come in one batch or
-/// in a thousand, a dict may come key by key.
-pub trait Sink {
-    /// A new, empty dict; returns its number.
-    fn dict(&mut self) -> u32;
-    /// A new, empty list or set; returns its number.
-    fn list(&mut self) -> u32;
-    /// A tuple with all its items; returns its number.
-    fn tuple(&mut self, items: &[Value], cx: &Context<'_>) -> u32;
-    /// Keys and values, alternating, put into a dict. `pairs` has even length.
-    fn set_items(&mut self, dict: u32, pairs: &[Value], cx: &Context<'_>);
-    /// Items put at the end of a list.
-    fn append(&mut self, list: u32, items: &[Value], cx: &Context<'_>);
-}
-
-/// What a sink may look at while it takes items.
-#[derive(Clone, Copy)]
-pub struct Context<'a> {
-    /// Texts and wide numbers of the file.
-    pub atoms: &'a Atoms,
-    /// Offset in bytes of the opcode being carried out.
-    pub offset: u64,
-}
-
-/// Bounds on what a file may declare.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Bytes of one text, number or bytes object.
-    pub value_bytes: u64,
-    /// Values kept at a time, on the stack and in the memo together.
-    pub values: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { value_bytes: 64 << 20, values: 1 << 31 }
-    }
-}
-
-/// How far [`Machine::feed`] got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fed {
-    /// Bytes used up; the rest must be given again, with more behind it.
-    pub consumed: usize,
-    /// Bytes that must be there beyond `consumed` before the next opcode can be carried out; 0 if done.
-    pub needed: usize,
-    /// Whether the pickle has ended (its STOP opcode was reached).
-    pub done: bool,
-}
+/// How many of the classes and functions that a file asks for are kept for showing.
+const SHOWN_GLOBALS: usize = 64;
 
 /// A pickle machine; see the crate's documentation.
 pub struct Machine {
-    stack: Vec<Value>,
+    pub(crate) stack: Vec<Value>,
     /// Heights of the stack at the marks.
-    marks: Vec<u32>,
-    memo: Vec<Value>,
-    /// Memo slots far beyond the end of `memo`: a file may name any slot, so they cannot all have a place.
-    far_memo: FxHashMap<u64, Value>,
-    atoms: Atoms,
+    pub(crate) marks: Vec<u32>,
+    memo: Memo,
+    pub(crate) atoms: Atoms,
     limits: Limits,
-    offset: u64,
+    pub(crate) offset: u64,
     protocol: u8,
-    root: Option<Value>,
-    first_global: Option<String>,
+    pub(crate) root: Option<Value>,
+    globals: Vec<StrId>,
 }
 
 impl Default for Machine {
@@ -96,14 +46,13 @@ impl Machine {
         Self {
             stack: Vec::with_capacity(1024),
             marks: Vec::with_capacity(64),
-            memo: Vec::new(),
-            far_memo: FxHashMap::default(),
+            memo: Memo::default(),
             atoms: Atoms::default(),
             limits,
             offset: 0,
             protocol: 0,
             root: None,
-            first_global: None,
+            globals: Vec::new(),
         }
     }
 
@@ -127,9 +76,10 @@ impl Machine {
         self.root
     }
 
-    /// The first class or function that the file asked for (`module name`), if any. It was not looked up.
-    pub fn first_global(&self) -> Option<&str> {
-        self.first_global.as_deref()
+    /// The classes and functions that the file asked for (`module name`), each once, in order; at most the first 64.
+    /// None was looked up.
+    pub fn globals(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.globals.iter().map(|&id| self.atoms.str(id))
     }
 
     /// Carries out as many whole opcodes as `buf` holds.
@@ -140,8 +90,11 @@ impl Machine {
     pub fn feed<S: Sink>(&mut self, buf: &[u8], sink: &mut S) -> Result<Fed, Error> {
         let base = self.offset;
         // Checked once for each piece: an opcode of one byte keeps at most one value.
-        let kept = self.stack.len() as u64 + self.memo.len() as u64 + self.far_memo.len() as u64;
-        if kept > self.limits.values {
+        let kept = self.stack.len() + self.marks.len() + self.memo.len() + self.atoms.kept();
+        if kept as u64 > self.limits.values_at(base)
+            || self.atoms.text_bytes() > self.limits.text_bytes
+            || sink.is_full(base)
+        {
             return Err(Error { offset: base, kind: ErrorKind::TooMany });
         }
         let mut reader = Reader { buf, at: 0, needed: 1 };
@@ -164,25 +117,6 @@ impl Machine {
         Ok(Fed { consumed: reader.at, needed: if done { 0 } else { reader.needed }, done })
     }
 
-    /// Hands to the sink what lies in containers still open, innermost first, as if the file had closed them.
-    /// For files that end too early. Returns the outermost value.
-    pub fn close<S: Sink>(&mut self, sink: &mut S) -> Option<Value> {
-        while let Some(mark) = self.marks.pop() {
-            let mark = (mark as usize).min(self.stack.len());
-            if let Some(&target) = mark.checked_sub(1).and_then(|i| self.stack.get(i)) {
-                let items = self.stack.get(mark..).unwrap_or(&[]);
-                let cx = Context { atoms: &self.atoms, offset: self.offset };
-                match target.kind() {
-                    Kind::Dict(n) => sink.set_items(n, items.get(..items.len() & !1).unwrap_or(items), &cx),
-                    Kind::List(n) => sink.append(n, items, &cx),
-                    _ => {}
-                }
-            }
-            self.stack.truncate(mark);
-        }
-        self.root.or(self.stack.first().copied())
-    }
-
     #[inline(always)]
     fn step<S: Sink>(&mut self, opcode: u8, r: &mut Reader<'_>, sink: &mut S) -> Step {
         macro_rules! arg {
@@ -196,12 +130,12 @@ impl Machine {
         match opcode {
             op::LONG_BINGET => {
                 let slot = arg!(r.u32());
-                let value = self.recall(u64::from(slot))?;
+                let value = self.memo.get(u64::from(slot))?;
                 self.stack.push(value);
             }
             op::BINGET => {
                 let slot = arg!(r.u8());
-                let value = self.recall(u64::from(slot))?;
+                let value = self.memo.get(u64::from(slot))?;
                 self.stack.push(value);
             }
             op::MEMOIZE => {
@@ -364,7 +298,7 @@ impl Machine {
             }
             op::GET => {
                 let slot = parse_text(arg!(r.line(&self.limits)?))?;
-                let value = self.recall(slot)?;
+                let value = self.memo.get(slot)?;
                 self.stack.push(value);
             }
             op::INT | op::LONG => {
@@ -539,8 +473,8 @@ impl Machine {
 
     fn push_global(&mut self, name: &[u8]) {
         let id = self.atoms.intern(name);
-        if self.first_global.is_none() {
-            self.first_global = Some(self.atoms.str(id).to_owned());
+        if self.globals.len() < SHOWN_GLOBALS && !self.globals.contains(&id) {
+            self.globals.push(id);
         }
         self.stack.push(Value::global(id));
     }
@@ -560,34 +494,14 @@ impl Machine {
         Ok(())
     }
 
-    #[inline]
-    fn recall(&self, slot: u64) -> Result<Value, ErrorKind> {
-        match self.memo.get(slot as usize) {
-            Some(&v) if v != Value::ABSENT => Ok(v),
-            _ => self.far_memo.get(&slot).copied().ok_or(ErrorKind::EmptyMemo(slot)),
-        }
-    }
-
     fn remember(&mut self, slot: u64) -> Result<(), ErrorKind> {
-        /// How far ahead of the last slot a new one may lie and still have a place in the array.
-        const AHEAD: usize = 4096;
         let value = self.top()?;
-        let index = usize::try_from(slot).unwrap_or(usize::MAX);
-        if index < self.memo.len() + AHEAD {
-            if index >= self.memo.len() {
-                self.memo.resize(index + 1, Value::ABSENT);
-            }
-            if let Some(place) = self.memo.get_mut(index) {
-                *place = value;
-            }
-        } else {
-            self.far_memo.insert(slot, value);
-        }
+        self.memo.put(slot, value);
         Ok(())
     }
 
     #[inline]
-    fn fence(&self) -> usize {
+    pub(crate) fn fence(&self) -> usize {
         self.marks.last().map_or(0, |&m| m as usize)
     }
 
@@ -660,143 +574,4 @@ impl Machine {
         self.stack.push(Value::tuple(number));
         Ok(())
     }
-}
-
-/// The bytes at hand and a place in them. Where an argument is not all there, `needed` says how many bytes
-/// beyond `at` would be.
-struct Reader<'a> {
-    buf: &'a [u8],
-    at: usize,
-    needed: usize,
-}
-
-impl<'a> Reader<'a> {
-    #[inline]
-    fn bytes(&mut self, n: usize) -> Option<&'a [u8]> {
-        match self.buf.get(self.at..).and_then(|rest| rest.get(..n)) {
-            Some(bytes) => {
-                self.at += n;
-                Some(bytes)
-            }
-            None => {
-                self.needed = n;
-                None
-            }
-        }
-    }
-
-    #[inline]
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        match self.buf.get(self.at..).and_then(|rest| rest.first_chunk::<N>()) {
-            Some(&bytes) => {
-                self.at += N;
-                Some(bytes)
-            }
-            None => {
-                self.needed = N;
-                None
-            }
-        }
-    }
-
-    #[inline]
-    fn u8(&mut self) -> Option<u8> {
-        self.array::<1>().map(|[b]| b)
-    }
-
-    #[inline]
-    fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
-    }
-
-    #[inline]
-    fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    fn long_bytes(&mut self, n: u64, limits: &Limits) -> Result<Option<&'a [u8]>, ErrorKind> {
-        if n > limits.value_bytes {
-            return Err(ErrorKind::TooLong { declared: n, limit: limits.value_bytes });
-        }
-        Ok(self.bytes(n as usize))
-    }
-
-    /// Bytes up to the next newline, which is passed over.
-    fn line(&mut self, limits: &Limits) -> Result<Option<&'a [u8]>, ErrorKind> {
-        let rest = self.buf.get(self.at..).unwrap_or(&[]);
-        if let Some(n) = rest.iter().position(|&b| b == b'\n') {
-            let line = rest.get(..n).unwrap_or(&[]);
-            self.at += n + 1;
-            return Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)));
-        }
-        if rest.len() as u64 > limits.value_bytes {
-            return Err(ErrorKind::TooLong { declared: rest.len() as u64, limit: limits.value_bytes });
-        }
-        self.needed = rest.len() + 1;
-        Ok(None)
-    }
-}
-
-fn parse_text<T: std::str::FromStr>(line: &[u8]) -> Result<T, ErrorKind> {
-    std::str::from_utf8(line).ok().and_then(|s| s.trim().parse().ok()).ok_or(ErrorKind::BadNumber)
-}
-
-/// The text of protocol 0's STRING: quoted, with Python's backslash escapes.
-fn unquote(line: &[u8]) -> Vec<u8> {
-    let inner = match line {
-        [b'\'', inner @ .., b'\''] | [b'"', inner @ .., b'"'] => inner,
-        _ => line,
-    };
-    let mut out = Vec::with_capacity(inner.len());
-    let mut bytes = inner.iter().copied();
-    while let Some(b) = bytes.next() {
-        if b != b'\\' {
-            out.push(b);
-            continue;
-        }
-        match bytes.next() {
-            Some(b'n') => out.push(b'\n'),
-            Some(b't') => out.push(b'\t'),
-            Some(b'r') => out.push(b'\r'),
-            Some(b'x') => {
-                let digits = [bytes.next().unwrap_or(b'0'), bytes.next().unwrap_or(b'0')];
-                out.push(parse_hex(&digits) as u8);
-            }
-            Some(other) => out.push(other),
-            None => out.push(b'\\'),
-        }
-    }
-    out
-}
-
-/// The text of protocol 0's UNICODE: `raw-unicode-escape`, that is Latin-1 with `\uXXXX` and `\UXXXXXXXX`.
-fn unescape(line: &[u8]) -> Vec<u8> {
-    let mut out = String::with_capacity(line.len());
-    let mut at = 0;
-    while let Some(&b) = line.get(at) {
-        let digits = match line.get(at + 1) {
-            Some(b'u') if b == b'\\' => 4,
-            Some(b'U') if b == b'\\' => 8,
-            _ => 0,
-        };
-        match line.get(at + 2..at + 2 + digits) {
-            Some(hex) if digits > 0 => {
-                out.push(char::from_u32(parse_hex(hex)).unwrap_or(char::REPLACEMENT_CHARACTER));
-                at += 2 + digits;
-            }
-            _ => {
-                out.push(char::from(b));
-                at += 1;
-            }
-        }
-    }
-    out.into_bytes()
-}
-
-fn parse_hex(digits: &[u8]) -> u32 {
-    std::str::from_utf8(digits).ok().and_then(|s| u32::from_str_radix(s, 16).ok()).unwrap_or(0)
 }

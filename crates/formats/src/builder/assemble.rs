@@ -1,35 +1,36 @@
 //! Puts the rows together when the file has ended.
 
-use std::ops::Range;
+use std::collections::BTreeMap;
 
 use vramscope_model::{Block, BlockState, Bytes, Device, Events, HostMemory, Segment, Settings, Snapshot};
 use vramscope_pickle::{Atoms, Kind, Value};
 
 use super::{Builder, Node, RootDraft};
-use crate::error::Warning;
+use crate::error::{Warning, excerpt};
+
+/// How many settings are kept, and how many characters of each. The allocator has about 20.
+const MAX_SETTINGS: usize = 256;
+const MAX_SETTING_TEXT: usize = 4096;
 
 impl Builder<'_> {
     /// The snapshot that a file's outermost value stands for, or what that value is instead.
+    ///
+    /// `open` holds the containers that were still being filled when the file ended too early, if it did.
     pub(crate) fn finish(
         mut self,
         root: Option<Value>,
         atoms: &Atoms,
-        truncated: bool,
+        open: Option<&[Value]>,
     ) -> Result<(Snapshot, Vec<Warning>), String> {
+        self.drop_unfinished(open.unwrap_or(&[]));
         let root = self.root_draft(root, atoms)?;
         let mut devices = self.take_traces(root.traces);
-        let segments = std::mem::take(&mut self.segments);
-        for (ordinal, segment) in segments {
-            let i = devices.iter().position(|d| d.ordinal == ordinal).unwrap_or_else(|| {
-                devices.push(Device { ordinal, ..Device::default() });
-                devices.len() - 1
-            });
-            if let Some(device) = devices.get_mut(i) {
-                device.segments.push(segment);
-            }
+        for (ordinal, segment) in std::mem::take(&mut self.segments) {
+            devices.entry(ordinal).or_default().segments.push(segment);
         }
+        let mut devices: Vec<Device> =
+            devices.into_iter().map(|(ordinal, device)| Device { ordinal, ..device }).collect();
         devices.retain(|d| !d.events.is_empty() || !d.segments.is_empty());
-        devices.sort_by_key(|d| d.ordinal);
         for device in &mut devices {
             for segment in &mut device.segments {
                 lay_out(segment);
@@ -50,8 +51,33 @@ impl Builder<'_> {
                 "there is no `segments` in the file, so what was held when the snapshot was taken is not known",
             ));
         }
-        let snapshot = Snapshot { devices, annotations, settings, host, features: self.features, truncated };
+        let snapshot = Snapshot {
+            devices,
+            annotations,
+            settings,
+            host,
+            features: self.features,
+            truncated: open.is_some(),
+        };
         Ok((snapshot, self.warnings))
+    }
+
+    /// Leaves out the event, segment and mark that was being written where the file ends: half of one would be taken for
+    /// what it is not.
+    fn drop_unfinished(&mut self, open: &[Value]) {
+        for value in open {
+            let Kind::Dict(number) = value.kind() else { continue };
+            match self.node(number) {
+                Node::Event(i) if i as usize + 1 == self.events.len() => self.events.truncate(i as usize),
+                Node::Segment(i) if i as usize + 1 == self.segments.len() => {
+                    self.segments.truncate(i as usize);
+                }
+                Node::Annotation(i) if i as usize + 1 == self.annotations.len() => {
+                    self.annotations.truncate(i as usize);
+                }
+                _ => {}
+            }
+        }
     }
 
     fn root_draft(&mut self, root: Option<Value>, atoms: &Atoms) -> Result<RootDraft, String> {
@@ -99,9 +125,9 @@ impl Builder<'_> {
             Some(Kind::Dict(n)) => match self.node(n) {
                 Node::Items(i) => {
                     let keys: Vec<&str> = self
-                        .items
+                        .undecided
                         .get(i as usize)
-                        .map_or(&[][..], |v| v)
+                        .map_or(&[][..], |u| &u.pairs)
                         .chunks(2)
                         .filter_map(|pair| match pair.first()?.kind() {
                             Kind::Str(id) => Some(atoms.str(id)),
@@ -114,7 +140,7 @@ impl Builder<'_> {
                         let shown = keys
                             .iter()
                             .take(5)
-                            .map(|k| format!("`{}`", k.escape_debug()))
+                            .map(|k| format!("`{}`", excerpt(k)))
                             .collect::<Vec<_>>()
                             .join(", ");
                         format!("a dict with the keys {shown}{}", if keys.len() > 5 { ", …" } else { "" })
@@ -134,31 +160,39 @@ impl Builder<'_> {
     }
 
     /// The trace of each device: its place in the outer list is its number.
-    fn take_traces(&mut self, traces: Option<Value>) -> Vec<Device> {
+    fn take_traces(&mut self, traces: Option<Value>) -> BTreeMap<u32, Device> {
         let events = std::mem::take(&mut self.events);
-        let ranges_of = |this: &Self, value: Value| -> Vec<Range<u32>> {
-            let (Kind::List(n) | Kind::Tuple(n)) = value.kind() else { return Vec::new() };
-            match this.node(n) {
-                Node::Trace(i) => this.traces.get(i as usize).cloned().unwrap_or_default(),
-                _ => Vec::new(),
-            }
-        };
+        let n_events = events.len() as u32;
         let lists: Vec<Value> = match traces.map(Value::kind) {
             Some(Kind::List(n) | Kind::Tuple(n)) => match self.node(n) {
-                Node::Values(i) => self.values.get(i as usize).cloned().unwrap_or_default(),
+                Node::Values(i) => self.values.get_mut(i as usize).map(std::mem::take).unwrap_or_default(),
                 _ => Vec::new(),
             },
             _ => Vec::new(),
         };
-        let all = 0..events.len() as u32;
+        let device = |events: Events| Device { events, ..Device::default() };
+        let mut devices = BTreeMap::new();
+        if lists.is_empty() {
+            // Events whose outer list was never reached, in a file that ended early, are the first device's. Host events
+            // are counted elsewhere.
+            if !events.is_empty() && !self.features.host {
+                devices.insert(0, device(events));
+            }
+            return devices;
+        }
         let mut whole = Some(events);
-        let mut devices = Vec::new();
         for (ordinal, &list) in lists.iter().enumerate() {
-            let ranges = ranges_of(self, list);
-            let device_events = match (ranges.as_slice(), &whole) {
-                ([], _) | (_, None) => Events::default(),
+            let (Kind::List(n) | Kind::Tuple(n)) = list.kind() else { continue };
+            let Node::Trace(i) = self.node(n) else { continue };
+            // A trace that several devices refer to is the first one's.
+            let Some(trace) = self.traces.get_mut(i as usize) else { continue };
+            let ranges = std::mem::take(&mut trace.ranges);
+            let mine = match (ranges.as_slice(), &whole) {
+                ([], _) | (_, None) => continue,
                 // The usual case of one device that did everything: no copy.
-                ([only], Some(_)) if *only == all => whole.take().unwrap_or_default(),
+                ([only], Some(_)) if only.start == 0 && only.end >= n_events => {
+                    whole.take().unwrap_or_default()
+                }
                 (ranges, Some(events)) => {
                     let mut mine = Events::default();
                     for range in ranges {
@@ -167,30 +201,18 @@ impl Builder<'_> {
                     mine
                 }
             };
-            devices.push(Device { ordinal: ordinal as u32, events: device_events, segments: Vec::new() });
-        }
-        // Events whose outer list was never reached, in a file that ended early: they are the last device's.
-        if lists.is_empty() && !all.is_empty() && self.features.host {
-            // Host events only; those are counted elsewhere.
-            return devices;
-        }
-        if lists.is_empty() && !all.is_empty() {
-            devices.push(Device {
-                ordinal: 0,
-                events: whole.take().unwrap_or_default(),
-                segments: Vec::new(),
-            });
+            devices.insert(ordinal as u32, device(mine));
         }
         devices
     }
 
     fn settings(&self, value: Value, atoms: &Atoms) -> Settings {
         let mut settings = Settings::default();
-        for (name, value) in self.pairs(value, atoms) {
+        for (name, value) in self.pairs(value, atoms).take(MAX_SETTINGS) {
             match name {
                 "PYTORCH_CUDA_ALLOC_CONF" | "PYTORCH_ALLOC_CONF" | "PYTORCH_HIP_ALLOC_CONF" => {
                     if let Kind::Str(id) = value.kind() {
-                        atoms.str(id).clone_into(&mut settings.conf);
+                        settings.conf = atoms.str(id).chars().take(MAX_SETTING_TEXT).collect();
                     }
                 }
                 "max_split_size" => {
@@ -203,24 +225,26 @@ impl Builder<'_> {
                 "roundup_power2_divisions" => {
                     settings.roundup_power2_divisions = self
                         .pairs(value, atoms)
+                        .take(MAX_SETTINGS)
                         .filter_map(|(mib, d)| Some((mib.parse().ok()?, u64::try_from(d.int(atoms)?).ok()?)))
                         .collect();
                 }
                 _ => {}
             }
             let shown = match value.kind() {
-                Kind::Str(id) => atoms.str(id).to_owned(),
+                Kind::Str(id) => atoms.str(id).chars().take(MAX_SETTING_TEXT).collect(),
                 Kind::Bool(b) => b.to_string(),
                 Kind::Int(v) => v.to_string(),
                 Kind::Float => value.float(atoms).unwrap_or(0.0).to_string(),
                 Kind::Dict(_) => self
                     .pairs(value, atoms)
+                    .take(MAX_SETTINGS)
                     .filter_map(|(k, v)| Some(format!("{k}:{}", v.int(atoms)?)))
                     .collect::<Vec<_>>()
                     .join(","),
                 _ => "?".to_owned(),
             };
-            settings.all.push((name.to_owned(), shown));
+            settings.all.push((excerpt(name), shown));
         }
         settings
     }
@@ -228,7 +252,7 @@ impl Builder<'_> {
     fn pairs<'s>(&'s self, value: Value, atoms: &'s Atoms) -> impl Iterator<Item = (&'s str, Value)> {
         let items = match value.kind() {
             Kind::Dict(n) => match self.node(n) {
-                Node::Items(i) => self.items.get(i as usize).map_or(&[][..], |v| v),
+                Node::Items(i) => self.undecided.get(i as usize).map_or(&[][..], |u| &u.pairs),
                 _ => &[],
             },
             _ => &[],
@@ -245,7 +269,7 @@ impl Builder<'_> {
             _ => Node::Empty,
         };
         let count = |node: Node| match node {
-            Node::Trace(i) => self.traces.get(i as usize).map_or(0, |r| r.iter().map(|r| r.len()).sum()),
+            Node::Trace(i) => self.traces.get(i as usize).map_or(0, |t| t.len),
             _ => 0,
         };
         let events = match nodes(root.host_traces) {

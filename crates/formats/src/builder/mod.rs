@@ -4,6 +4,9 @@
 //! frame …) and only the row's number is kept; a dict that has not shown yet what it is (protocol 0 fills dicts key by
 //! key) keeps its items until it has. Lists of frames become stacks, lists of events become ranges. So the memory
 //! needed is that of the columns and 8 bytes for each container, never a tree of values.
+//!
+//! A file may be made to do harm: no key, list or reference in it may cost more than its own bytes allow. So nothing
+//! that a reference leads to is copied at each use.
 
 mod assemble;
 mod records;
@@ -27,7 +30,10 @@ enum Node {
     /// A list of values that is neither a stack nor a trace.
     Values(u32),
     Frame(FrameId),
+    /// A stack that came in one piece.
     Stack(StackId),
+    /// A stack that comes frame by frame.
+    Growing(u32),
     Event(u32),
     /// A list of events, as ranges of the event columns.
     Trace(u32),
@@ -39,15 +45,46 @@ enum Node {
     Root(u32),
 }
 
+/// A dict that has not shown what it is.
+#[derive(Default)]
+struct Undecided {
+    pairs: Vec<Value>,
+    keys: u64,
+}
+
+/// A list of events.
+#[derive(Default)]
+struct Trace {
+    ranges: Vec<Range<u32>>,
+    len: usize,
+}
+
+/// A stack that comes frame by frame, until it is first used.
+struct GrowingStack {
+    frames: Vec<FrameId>,
+    used_as: Option<StackId>,
+}
+
+/// How many containers one file may hold; there are about two for each event.
+pub(crate) const MAX_CONTAINERS: usize = 1 << 28;
+/// How many containers a file may hold whatever its size.
+const FREE_CONTAINERS: u64 = 1 << 20;
+/// How many snapshots may lie in one file. Only the first is read.
+const MAX_ROOTS: usize = 1024;
+/// How many distinct warnings are kept.
+const MAX_WARNINGS: usize = 50;
+
 /// See the module's documentation.
 pub(crate) struct Builder<'a> {
     symbols: &'a mut Symbols,
     words: Words,
     nodes: Vec<Node>,
-    items: Vec<Vec<Value>>,
+    max_containers: usize,
+    undecided: Vec<Undecided>,
     values: Vec<Vec<Value>>,
+    growing: Vec<GrowingStack>,
     events: Events,
-    traces: Vec<Vec<Range<u32>>>,
+    traces: Vec<Trace>,
     blocks: Vec<BlockDraft>,
     histories: Vec<HistoryDraft>,
     segments: Vec<(u32, Segment)>,
@@ -59,13 +96,16 @@ pub(crate) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    pub(crate) fn new(symbols: &'a mut Symbols) -> Self {
+    /// A builder that takes so many containers, [`MAX_CONTAINERS`] for files of unknown origin.
+    pub(crate) fn new(symbols: &'a mut Symbols, max_containers: usize) -> Self {
         Self {
             symbols,
             words: Words::default(),
             nodes: Vec::new(),
-            items: Vec::new(),
+            max_containers,
+            undecided: Vec::new(),
             values: Vec::new(),
+            growing: Vec::new(),
             events: Events::default(),
             traces: Vec::new(),
             blocks: Vec::new(),
@@ -100,8 +140,11 @@ impl<'a> Builder<'a> {
 
     /// Says something once, with the first place where it was seen.
     fn warn_once(&mut self, offset: u64, text: &str) {
-        if !self.warnings.iter().any(|w| w.text == text) {
+        if self.warnings.len() < MAX_WARNINGS && !self.warnings.iter().any(|w| w.text == text) {
             self.warnings.push(Warning::at(offset, text));
+            if self.warnings.len() == MAX_WARNINGS {
+                self.warnings.push(Warning::at(offset, "there is more to warn of than is listed here"));
+            }
         }
     }
 
@@ -117,26 +160,43 @@ impl<'a> Builder<'a> {
         mask
     }
 
-    /// Turns an undecided dict into what its keys show it to be.
-    fn decide(&mut self, pairs: &[Value], mask: u64, cx: &Context<'_>) -> Node {
+    /// Turns a dict into what its keys show it to be, once they do.
+    fn decide(&mut self, pairs: &[Value], mask: u64, cx: &Context<'_>) -> Option<Node> {
         let has = |key: Key| mask & key.bit() != 0;
         if has(Key::Action) {
-            self.new_event(pairs, cx)
+            Some(self.new_event(pairs, cx))
         } else if has(Key::Filename) && has(Key::Line) && has(Key::Name) {
-            Node::Frame(self.frame_of(pairs, cx))
+            Some(Node::Frame(self.frame_of(pairs, cx)))
         } else if has(Key::State) && has(Key::Size) {
-            self.new_block(pairs, cx)
+            Some(self.new_block(pairs, cx))
         } else if has(Key::TotalSize) {
-            self.new_segment(pairs, cx)
+            Some(self.new_segment(pairs, cx))
         } else if has(Key::Segments) || has(Key::DeviceTraces) {
-            self.new_root(pairs, cx)
+            Some(self.new_root(pairs, cx))
         } else if has(Key::Stage) || (has(Key::Name) && has(Key::TimeUs)) {
-            self.new_annotation(pairs, cx)
+            Some(self.new_annotation(pairs, cx))
         } else if has(Key::RealSize) {
-            self.new_history(pairs, cx)
+            Some(self.new_history(pairs, cx))
         } else {
-            self.items.push(pairs.to_vec());
-            Node::Items(self.items.len() as u32 - 1)
+            None
+        }
+    }
+
+    /// Adds to what is known of a dict that has not shown what it is.
+    #[cold]
+    fn learn(&mut self, dict: u32, i: u32, pairs: &[Value], cx: &Context<'_>) {
+        let keys = self.keys_of(pairs, cx);
+        let Some(place) = self.undecided.get_mut(i as usize) else { return };
+        place.pairs.extend_from_slice(pairs);
+        place.keys |= keys;
+        let all = std::mem::take(place);
+        match self.decide(&all.pairs, all.keys, cx) {
+            Some(node) => self.set_node(dict, node),
+            None => {
+                if let Some(place) = self.undecided.get_mut(i as usize) {
+                    *place = all;
+                }
+            }
         }
     }
 
@@ -147,10 +207,14 @@ impl<'a> Builder<'a> {
             Node::Frame(frame) => Some(frame),
             Node::Items(i) => {
                 // A frame that lacks a key: what it has is still worth showing.
-                let pairs = self.items.get(i as usize)?.clone();
-                let mask = self.keys_of(&pairs, cx);
-                let is_frame = mask & (Key::Filename.bit() | Key::Line.bit()) != 0;
-                is_frame.then(|| self.frame_of(&pairs, cx))
+                let known = self.undecided.get_mut(i as usize)?;
+                if known.keys & (Key::Filename.bit() | Key::Line.bit()) == 0 {
+                    return None;
+                }
+                let pairs = std::mem::take(&mut known.pairs);
+                let frame = self.frame_of(&pairs, cx);
+                self.set_node(number, Node::Frame(frame));
+                Some(frame)
             }
             _ => None,
         }
@@ -170,7 +234,7 @@ impl<'a> Builder<'a> {
     /// Adds events to a trace, as long as they are events.
     fn append_events(&mut self, trace: u32, items: &[Value], cx: &Context<'_>) {
         let nodes = &self.nodes;
-        let Some(ranges) = self.traces.get_mut(trace as usize) else { return };
+        let Some(trace) = self.traces.get_mut(trace as usize) else { return };
         let mut stray = false;
         for item in items {
             let Kind::Dict(number) = item.kind() else {
@@ -181,21 +245,48 @@ impl<'a> Builder<'a> {
                 stray = true;
                 continue;
             };
-            match ranges.last_mut() {
+            match trace.ranges.last_mut() {
                 Some(last) if last.end == event => last.end = event + 1,
-                _ => ranges.push(event..event + 1),
+                _ => trace.ranges.push(event..event + 1),
             }
+            trace.len += 1;
         }
         if stray {
             self.warn_once(cx.offset, "a trace holds something that is no event; it was left out");
         }
     }
 
-    /// Adds frames to a stack. Returns whether all items were frames.
-    fn append_frames(&mut self, list: u32, before: StackId, items: &[Value], cx: &Context<'_>) -> bool {
+    /// Makes a list a stack of these frames. Returns whether all items were frames.
+    fn begin_stack(&mut self, list: u32, items: &[Value], cx: &Context<'_>) -> bool {
         let mut frames = std::mem::take(&mut self.scratch);
         frames.clear();
-        frames.extend_from_slice(self.symbols.frames(before));
+        let all = self.collect_frames(&mut frames, items, cx);
+        if all || !frames.is_empty() {
+            let stack = self.symbols.stack(&frames);
+            self.set_node(list, Node::Stack(stack));
+        }
+        self.scratch = frames;
+        all
+    }
+
+    /// Adds frames to a stack that began in an earlier batch.
+    #[cold]
+    fn extend_stack(&mut self, i: u32, items: &[Value], cx: &Context<'_>) {
+        let Some(stack) = self.growing.get_mut(i as usize) else { return };
+        if stack.used_as.is_some() {
+            self.warn_once(cx.offset, "a stack grows after it was used; the frames added were left out");
+            return;
+        }
+        let mut frames = std::mem::take(&mut stack.frames);
+        self.collect_frames(&mut frames, items, cx);
+        if let Some(stack) = self.growing.get_mut(i as usize) {
+            stack.frames = frames;
+        }
+    }
+
+    /// Adds those items that are frames. Returns whether all are.
+    #[inline]
+    fn collect_frames(&mut self, frames: &mut Vec<FrameId>, items: &[Value], cx: &Context<'_>) -> bool {
         let mut all = true;
         for &item in items {
             // Nearly all frames were decided long ago; look there first.
@@ -211,11 +302,6 @@ impl<'a> Builder<'a> {
                 None => all = false,
             }
         }
-        if all || !frames.is_empty() {
-            let stack = self.symbols.stack(&frames);
-            self.set_node(list, Node::Stack(stack));
-        }
-        self.scratch = frames;
         all
     }
 }
@@ -252,29 +338,15 @@ impl Sink for Builder<'_> {
                 let node = if is_event {
                     self.new_event(pairs, cx)
                 } else {
-                    let mask = self.keys_of(pairs, cx);
-                    self.decide(pairs, mask, cx)
+                    let keys = self.keys_of(pairs, cx);
+                    self.decide(pairs, keys, cx).unwrap_or_else(|| {
+                        self.undecided.push(Undecided { pairs: pairs.to_vec(), keys });
+                        Node::Items(self.undecided.len() as u32 - 1)
+                    })
                 };
                 self.set_node(dict, node);
             }
-            Node::Items(i) => {
-                let mut all = match self.items.get_mut(i as usize) {
-                    Some(items) => std::mem::take(items),
-                    None => Vec::new(),
-                };
-                all.extend_from_slice(pairs);
-                let mask = self.keys_of(&all, cx);
-                match self.decide(&all, mask, cx) {
-                    // Still undecided: keep its old place.
-                    Node::Items(_) => {
-                        self.items.pop();
-                        if let Some(items) = self.items.get_mut(i as usize) {
-                            *items = all;
-                        }
-                    }
-                    decided => self.set_node(dict, decided),
-                }
-            }
+            Node::Items(i) => self.learn(dict, i, pairs, cx),
             Node::Event(i) => self.set_event(i, pairs, cx),
             Node::Block(i) => self.set_block(i, pairs, cx),
             Node::Segment(i) => self.set_segment(i, pairs, cx),
@@ -282,7 +354,12 @@ impl Sink for Builder<'_> {
             Node::Annotation(i) => self.set_annotation(i, pairs, cx),
             Node::History(i) => self.set_history(i, pairs, cx),
             // A frame's other keys (fx_node_op, …) come after it is known.
-            Node::Frame(_) | Node::Values(_) | Node::Stack(_) | Node::Trace(_) | Node::Pool(_) => {}
+            Node::Frame(_)
+            | Node::Values(_)
+            | Node::Stack(_)
+            | Node::Growing(_)
+            | Node::Trace(_)
+            | Node::Pool(_) => {}
         }
     }
 
@@ -297,13 +374,13 @@ impl Sink for Builder<'_> {
                 };
                 match first {
                     Node::Event(_) => {
-                        self.traces.push(Vec::new());
+                        self.traces.push(Trace::default());
                         let trace = self.traces.len() as u32 - 1;
                         self.set_node(list, Node::Trace(trace));
                         self.append_events(trace, items, cx);
                     }
                     Node::Frame(_) => {
-                        if !self.append_frames(list, StackId::EMPTY, items, cx) {
+                        if !self.begin_stack(list, items, cx) {
                             self.warn_once(
                                 cx.offset,
                                 "a stack holds something that is no frame; it was left out",
@@ -311,20 +388,34 @@ impl Sink for Builder<'_> {
                         }
                     }
                     _ => {
-                        if !matches!(first, Node::Items(_))
-                            || !self.append_frames(list, StackId::EMPTY, items, cx)
-                        {
+                        if !matches!(first, Node::Items(_)) || !self.begin_stack(list, items, cx) {
                             self.append_values(list, items);
                         }
                     }
                 }
             }
             Node::Stack(before) => {
-                self.append_frames(list, before, items, cx);
+                let frames = self.symbols.frames(before).to_vec();
+                self.growing.push(GrowingStack { frames, used_as: None });
+                let i = self.growing.len() as u32 - 1;
+                self.set_node(list, Node::Growing(i));
+                self.extend_stack(i, items, cx);
             }
+            Node::Growing(i) => self.extend_stack(i, items, cx),
             Node::Trace(trace) => self.append_events(trace, items, cx),
             Node::Values(_) => self.append_values(list, items),
             _ => {}
         }
+    }
+
+    #[inline]
+    fn is_full(&self, offset: u64) -> bool {
+        // What a file may hold of each thing grows with its size, so that a small one cannot fill the memory. The least that
+        // a writer spends is 40 bytes for a record, 150 for a segment, 100 for a dict or list of another kind.
+        let most = |bytes_each: u64| (FREE_CONTAINERS + offset / bytes_each) as usize;
+        let bulky = [self.undecided.len(), self.values.len(), self.growing.len(), self.segments.len()];
+        self.nodes.len() > self.max_containers.min(most(8))
+            || bulky.iter().any(|&n| n > most(64))
+            || self.roots.len() > MAX_ROOTS
     }
 }

@@ -7,6 +7,7 @@ use vramscope_model::{
 use vramscope_pickle::{Context, Kind, Value};
 
 use super::{Builder, Node};
+use crate::error::excerpt;
 use crate::keys::Key;
 
 /// A block as written; its address may be left to its place in the segment (before torch 2.1).
@@ -66,6 +67,23 @@ fn truth(value: Value) -> bool {
     }
 }
 
+/// A segment of which nothing is known yet. Those that never state their kind (made from a profile) hold blocks of any
+/// size, as the large pool does.
+fn blank_segment() -> Segment {
+    Segment {
+        addr: 0,
+        size: Bytes::ZERO,
+        stated_allocated: Bytes::ZERO,
+        stated_active: Bytes::ZERO,
+        stream: StreamId(0),
+        kind: PoolKind::Large,
+        pool: PoolId::DEFAULT,
+        expandable: false,
+        stack: StackId::ABSENT,
+        blocks: Vec::new(),
+    }
+}
+
 impl Builder<'_> {
     /// Keys and values with the keys understood.
     #[inline]
@@ -104,8 +122,9 @@ impl Builder<'_> {
         match self.node(number) {
             Node::Pool(pool) => pool,
             Node::Values(i) => {
-                let items = self.values.get(i as usize).cloned().unwrap_or_default();
-                self.pool_of(&items, cx).unwrap_or(PoolId::DEFAULT)
+                let pair =
+                    self.values.get(i as usize).and_then(|v| <[Value; 2]>::try_from(v.as_slice()).ok());
+                pair.and_then(|pair| self.pool_of(&pair, cx)).unwrap_or(PoolId::DEFAULT)
             }
             _ => PoolId::DEFAULT,
         }
@@ -116,8 +135,16 @@ impl Builder<'_> {
         let (Kind::List(number) | Kind::Tuple(number)) = value.kind() else { return StackId::ABSENT };
         match self.node(number) {
             Node::Stack(stack) => stack,
+            Node::Growing(i) => self.grown_stack(i),
             _ => StackId::EMPTY,
         }
+    }
+
+    #[cold]
+    fn grown_stack(&mut self, i: u32) -> StackId {
+        let Some(stack) = self.growing.get_mut(i as usize) else { return StackId::EMPTY };
+        let frames = std::mem::take(&mut stack.frames);
+        *stack.used_as.get_or_insert_with(|| self.symbols.stack(&frames))
     }
 
     // Events.
@@ -178,20 +205,20 @@ impl Builder<'_> {
                 }
                 Key::CompileContext => {
                     self.features.compile_context = true;
-                    if let Kind::Str(text) = value.kind() {
-                        if !matches!(cx.atoms.str(text), "N/A" | "") {
-                            let text = self.words.symbol(text, cx.atoms, self.symbols);
-                            self.events.set_compile_context(i, text);
-                        }
+                    if let Kind::Str(text) = value.kind()
+                        && !matches!(cx.atoms.str(text), "N/A" | "")
+                    {
+                        let text = self.words.symbol(text, cx.atoms, self.symbols);
+                        self.events.set_compile_context(i, text);
                     }
                 }
                 Key::UserMetadata => {
                     self.features.user_metadata = true;
-                    if let Kind::Str(text) = value.kind() {
-                        if !cx.atoms.str(text).is_empty() {
-                            let text = self.words.symbol(text, cx.atoms, self.symbols);
-                            self.events.set_note(i, text);
-                        }
+                    if let Kind::Str(text) = value.kind()
+                        && !cx.atoms.str(text).is_empty()
+                    {
+                        let text = self.words.symbol(text, cx.atoms, self.symbols);
+                        self.events.set_note(i, text);
                     }
                 }
                 Key::InternalMetadata => self.features.internal_metadata = true,
@@ -207,7 +234,7 @@ impl Builder<'_> {
             self.events.set_note(i, name);
             let text = format!(
                 "events of action `{}` are not known here; they are kept in the counts and otherwise passed over",
-                self.symbols.str(name)
+                excerpt(self.symbols.str(name))
             );
             self.warn_once(cx.offset, &text);
         }
@@ -335,30 +362,15 @@ impl Builder<'_> {
     // Segments.
 
     pub(super) fn new_segment(&mut self, pairs: &[Value], cx: &Context<'_>) -> Node {
-        let segment = Segment {
-            addr: 0,
-            size: Bytes::ZERO,
-            stated_allocated: Bytes::ZERO,
-            stated_active: Bytes::ZERO,
-            stream: StreamId(0),
-            // Segments without a stated kind (made from a profile) hold blocks of any size, as the large pool does.
-            kind: PoolKind::Large,
-            pool: PoolId::DEFAULT,
-            expandable: false,
-            stack: StackId::ABSENT,
-            blocks: Vec::new(),
-        };
-        self.segments.push((0, segment));
+        self.segments.push((0, blank_segment()));
         let i = self.segments.len() as u32 - 1;
         self.set_segment(i, pairs, cx);
         Node::Segment(i)
     }
 
     pub(super) fn set_segment(&mut self, i: u32, pairs: &[Value], cx: &Context<'_>) {
-        let Some((mut device, mut segment)) = self.segments.get_mut(i as usize).map(|(d, s)| (*d, s.clone()))
-        else {
-            return;
-        };
+        let Some(place) = self.segments.get_mut(i as usize) else { return };
+        let (mut device, mut segment) = std::mem::replace(place, (0, blank_segment()));
         self.each(pairs, cx, |this, key, value| match key {
             Key::Device => device = u32::try_from(number(value, cx)).unwrap_or(0),
             Key::Address => segment.addr = unsigned(value, cx),
