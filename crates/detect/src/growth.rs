@@ -138,7 +138,20 @@ pub(crate) fn judge(members: &[AllocId], lifetimes: &Lifetimes, rounds: &Rounds,
         growth.birth_rounds.len() >= SURE_BIRTHS
     };
     growth.fate = if enough && !spacing.is_slowing { Fate::Kept } else { Fate::MaybeBounded };
+    leave_out_set_up(&mut growth.survivors, lifetimes, round_of);
     growth
+}
+
+/// Takes out what the same line allocated once at the beginning and is meant to stay, such as a library's workspace: blocks
+/// of the first round of a size that no later survivor has.
+fn leave_out_set_up(
+    survivors: &mut Vec<AllocId>,
+    lifetimes: &Lifetimes,
+    round_of: impl Fn(AllocId) -> usize,
+) {
+    let later = survivors.iter().filter(|&&id| round_of(id) >= 1).map(|&id| lifetimes.size(id));
+    let (Some(least), Some(most)) = (later.clone().min(), later.max()) else { return };
+    survivors.retain(|&id| round_of(id) >= 1 || (least..=most).contains(&lifetimes.size(id)));
 }
 
 /// How births are spread in time.
