@@ -1,6 +1,12 @@
 //! The curves against what the program itself measured: `metrics.jsonl` has the allocator's own counters at the end of
 //! every step, `facts.json` its peaks.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test stops where it cannot go on, and reads files by itself"
+)]
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;

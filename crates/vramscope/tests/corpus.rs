@@ -2,6 +2,8 @@
 //!
 //! The judgement is that of `corpus/score.py`.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on, and reads files by itself")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -106,15 +108,15 @@ fn judge(
         if !lines.is_empty() && !lines.contains(&site(top).as_str()) {
             return Some(format!("top leak at {}, wanted {lines:?}", site(top)));
         }
-        if let Some(size) = truth.get("size") {
-            if !leaks.iter().any(|f| &f["block_size"] == size) {
-                return Some(format!("no leak of block size {size}"));
-            }
+        if let Some(size) = truth.get("size")
+            && !leaks.iter().any(|f| &f["block_size"] == size)
+        {
+            return Some(format!("no leak of block size {size}"));
         }
-        if let Some(rank) = truth.get("rank") {
-            if leaks.iter().any(|f| &f["rank"] != rank) {
-                return Some(format!("blamed on another rank than {rank}"));
-            }
+        if let Some(rank) = truth.get("rank")
+            && leaks.iter().any(|f| &f["rank"] != rank)
+        {
+            return Some(format!("blamed on another rank than {rank}"));
         }
     }
     if want == "reference-cycle" {
