@@ -1,5 +1,50 @@
 //! From lifetimes and curves to findings.
+//!
+//! A detector looks at one device of one recording and says what it concludes, with its evidence. Detectors do not know
+//! each other, nor formats, colours or units of display. Adding one is a file and a line in [`DETECTORS`].
 
+mod block_sizes;
+mod collected_in_bulk;
+mod context;
+mod failed_fits;
 mod finding;
+mod groups;
+mod growth;
+mod out_of_memory;
+mod rounds;
+mod survivors_by_birth;
 
+pub use context::Context;
 pub use finding::{Companion, Finding, Kind};
+
+/// A detector: its name, what it is for, and the check.
+pub struct Detector {
+    /// The name that findings carry as their code, and that a user may ask about.
+    pub code: &'static str,
+    /// What it finds, in one line.
+    pub summary: &'static str,
+    /// How it decides and what to do, as Markdown with the headings `What it finds`, `Why it matters`,
+    /// `How it decides`, `What to do`.
+    pub doc: &'static str,
+    /// The check.
+    pub check: fn(&Context<'_>) -> Vec<Finding>,
+}
+
+/// Every detector, by code.
+pub const DETECTORS: &[Detector] = &[
+    block_sizes::DETECTOR,
+    collected_in_bulk::DETECTOR,
+    failed_fits::DETECTOR,
+    out_of_memory::DETECTOR,
+    survivors_by_birth::DETECTOR,
+];
+
+/// Runs every detector on one device. Findings come most serious first, then by bytes a step, then by bytes.
+pub fn detect(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = DETECTORS.iter().flat_map(|d| (d.check)(context)).collect();
+    findings.sort_by(|a, b| {
+        let rate = |f: &Finding| f.bytes_per_step.unwrap_or(0.0);
+        a.kind.cmp(&b.kind).then(rate(b).total_cmp(&rate(a))).then(b.bytes.cmp(&a.bytes))
+    });
+    findings
+}

@@ -64,7 +64,9 @@ pub fn relation(a: &Snapshot, b: &Snapshot) -> Relation {
 const EVIDENCE: usize = 16;
 
 /// The number of events of `later` up to and with the last one of `earlier`, if `later` holds it.
-fn overlap(earlier: &Events, later: &Events) -> Option<usize> {
+///
+/// What follows in `later` is all that happened after `earlier` ended.
+pub fn overlap(earlier: &Events, later: &Events) -> Option<usize> {
     let last = earlier.len().checked_sub(1)?;
     // A trace that only grew has the event in the same place; try that first.
     let same_place = std::iter::once(last).filter(|&j| j < later.len());

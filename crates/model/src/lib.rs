@@ -20,7 +20,7 @@ mod units;
 
 pub use annotation::{Annotation, Stage};
 pub use event::{Action, Event, Events};
-pub use join::{Relation, join, relation};
+pub use join::{Relation, join, overlap, relation};
 pub use origin::Origin;
 pub use recording::{DeviceRecording, Recording, State};
 pub use segment::{Block, BlockState, PoolKind, Segment};

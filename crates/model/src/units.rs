@@ -76,3 +76,39 @@ impl TimeUs {
         (self != Self::UNKNOWN).then_some(self)
     }
 }
+
+/// Binary units with one decimal, whole bytes below 1 KiB: "512 B", "4.0 MiB".
+impl std::fmt::Display for Bytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        if self.0 < 1024 {
+            return write!(f, "{} B", self.0);
+        }
+        let mut value = self.0 as f64 / 1024.0;
+        let mut unit = 0;
+        // What would be rounded up to 1024.0 is one of the next unit.
+        while value >= 1023.95 && unit + 1 < UNITS.len() {
+            value /= 1024.0;
+            unit += 1;
+        }
+        write!(f, "{value:.1} {}", UNITS[unit])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_read_as_people_write_them() {
+        let check = |bytes: u64, want: &str| assert_eq!(Bytes(bytes).to_string(), want);
+        check(0, "0 B");
+        check(512, "512 B");
+        check(1024, "1.0 KiB");
+        check(1536, "1.5 KiB");
+        check((1 << 20) - 1, "1.0 MiB");
+        check(1 << 20, "1.0 MiB");
+        check(1_677_721_600, "1.6 GiB");
+        check(u64::MAX, "16.0 EiB");
+    }
+}

@@ -19,6 +19,8 @@ pub struct Atoms {
     lookup: HashTable<u32>,
     big_ints: Vec<i128>,
     floats: Vec<f64>,
+    /// The last text asked for: writers that do not share equal texts repeat the same one again and again.
+    last: Option<StrId>,
 }
 
 fn hash(bytes: &[u8]) -> u64 {
@@ -32,6 +34,17 @@ impl Atoms {
     ///
     /// Bytes that are not UTF-8 are read as U+FFFD, as Python's own tools would show them.
     pub fn intern(&mut self, bytes: &[u8]) -> StrId {
+        if let Some(last) = self.last
+            && self.str(last).as_bytes() == bytes
+        {
+            return last;
+        }
+        let id = self.find_or_add(bytes);
+        self.last = Some(id);
+        id
+    }
+
+    fn find_or_add(&mut self, bytes: &[u8]) -> StrId {
         let key = hash(bytes);
         let Self { text, ends, lookup, .. } = self;
         if let Some(&found) = lookup.find(key, |&i| slice(text, ends, i).as_bytes() == bytes) {

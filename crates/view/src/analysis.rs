@@ -1,5 +1,33 @@
 //! What `analyze` says.
 
+/// What part of the recordings to look at, and what is known besides.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Only the device of this number.
+    pub device: Option<u32>,
+    /// Bytes of device memory, for saying when it is full.
+    pub capacity: Option<u64>,
+    /// Leave out what happened before.
+    pub since: Option<Moment>,
+    /// Leave out what happened after.
+    pub until: Option<Moment>,
+}
+
+/// A moment of a recording.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Moment {
+    /// The start of a step, from 0.
+    Step(u64),
+    /// The number of events before it.
+    Event(u64),
+    /// A part of the recording, from 0 to 1.
+    Fraction(f64),
+    /// µs since the first event.
+    AfterStart(i64),
+    /// µs since 1970 UTC.
+    Time(i64),
+}
+
 /// The one-word answer. The order is that of severity: the first that applies is the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {

@@ -1,6 +1,23 @@
 //! What `diff` says: what changed between snapshots.
 
-use crate::analysis::Location;
+mod groups;
+mod pairing;
+mod part;
+mod paths;
+mod relate;
+
+use vramscope_model::{Snapshot, Symbols};
+
+use crate::analysis::{Frame, Location};
+
+/// One snapshot to compare.
+#[derive(Clone, Copy, Debug)]
+pub struct DiffInput<'a> {
+    /// The path as given.
+    pub path: &'a str,
+    /// What it holds.
+    pub snapshot: &'a Snapshot,
+}
 
 /// How two snapshots were compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +26,7 @@ pub enum Matching {
     SameProcess,
     /// Of different runs: by stack.
     ByStack,
-    /// Of different runs or without stacks: by block size and pool.
+    /// Of different runs without stacks: by block size and pool.
     BySize,
 }
 
@@ -33,18 +50,18 @@ pub struct DiffPart {
     pub before: String,
     /// The later one's path.
     pub after: String,
-    /// Each device.
+    /// Each device that holds memory in either.
     pub devices: Vec<DeviceDiff>,
 }
 
 /// One device of a pair.
 #[derive(Clone, Debug)]
 pub struct DeviceDiff {
-    /// Its number.
+    /// Its number (in the later one, where different devices were compared).
     pub device: u32,
     /// Reserved bytes before and after.
     pub reserved: (u64, u64),
-    /// Allocated bytes before and after.
+    /// Allocated bytes before and after. Blocks whose free was requested are not allocated.
     pub allocated: (u64, u64),
     /// Bytes of blocks that were born in between and are still held; only within one process.
     pub born: Option<u64>,
@@ -57,7 +74,7 @@ pub struct DeviceDiff {
     pub groups: Vec<GroupDiff>,
 }
 
-/// One site, stack or size of a pair.
+/// One site or size of a pair.
 #[derive(Clone, Debug)]
 pub struct GroupDiff {
     /// The place, if it is one.
@@ -70,6 +87,29 @@ pub struct GroupDiff {
     pub blocks: (u64, u64),
     /// Bytes born, died and persisted; only within one process.
     pub born_died_persisted: Option<(u64, u64, u64)>,
-    /// The distinct stacks in it with bytes before and after, largest change first; frames innermost first.
-    pub stacks: Vec<(Vec<Location>, u64, u64)>,
+    /// The distinct stacks in it with bytes before and after, largest change first; frames innermost first. A stack
+    /// without frames stands for blocks of which none was recorded. Empty where groups are sizes.
+    pub stacks: Vec<(Vec<Frame>, u64, u64)>,
+}
+
+/// Compares two or more snapshots, each with the next, and the first with the last.
+///
+/// Snapshots of one process are put in time order; those of different runs stay in the order given.
+/// All must have been read into the same `symbols`.
+pub fn diff(inputs: &[DiffInput<'_>], symbols: &Symbols) -> Diff {
+    let relation = relate::relate(inputs);
+    let mut caveats = relation.caveats;
+    let inputs = relation.inputs;
+    let mut pairs: Vec<(usize, usize)> = (1..inputs.len()).map(|i| (i - 1, i)).collect();
+    if inputs.len() > 2 {
+        pairs.push((0, inputs.len() - 1));
+    }
+    let parts = pairs
+        .into_iter()
+        .map(|(a, b)| part::compare(&inputs[a], &inputs[b], relation.matching, symbols, &mut caveats))
+        .collect();
+    caveats.extend(relate::general_caveats(&inputs, relation.matching));
+    let mut seen = rustc_hash::FxHashSet::default();
+    caveats.retain(|c| seen.insert(c.clone()));
+    Diff { matching: relation.matching, matching_reason: relation.reason, parts, caveats }
 }

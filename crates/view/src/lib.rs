@@ -4,5 +4,12 @@
 //! look in JSON. Bytes are plain `u64` here, named by what they count.
 
 pub mod analysis;
+mod analyze;
 pub mod diff;
 pub mod inspect;
+mod place;
+mod quantity;
+
+pub use analyze::analyze;
+pub use diff::{DiffInput, diff};
+pub use inspect::{InspectInput, inspect};

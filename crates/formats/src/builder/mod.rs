@@ -330,11 +330,20 @@ impl Sink for Builder<'_> {
     fn set_items(&mut self, dict: u32, pairs: &[Value], cx: &Context<'_>) {
         match self.node(dict) {
             Node::Empty => {
-                let keys = self.keys_of(pairs, cx);
-                let node = self.decide(pairs, keys, cx).unwrap_or_else(|| {
-                    self.undecided.push(Undecided { pairs: pairs.to_vec(), keys });
-                    Node::Items(self.undecided.len() as u32 - 1)
-                });
+                // Nearly all dicts are events, and every writer puts their action first.
+                let is_event = match pairs.first().map(|v| v.kind()) {
+                    Some(Kind::Str(id)) => self.words.key(id, cx.atoms) == Key::Action,
+                    _ => false,
+                };
+                let node = if is_event {
+                    self.new_event(pairs, cx)
+                } else {
+                    let keys = self.keys_of(pairs, cx);
+                    self.decide(pairs, keys, cx).unwrap_or_else(|| {
+                        self.undecided.push(Undecided { pairs: pairs.to_vec(), keys });
+                        Node::Items(self.undecided.len() as u32 - 1)
+                    })
+                };
                 self.set_node(dict, node);
             }
             Node::Items(i) => self.learn(dict, i, pairs, cx),

@@ -1,0 +1,226 @@
+//! Finds memory that waits for Python's garbage collector.
+
+use rustc_hash::FxHashSet;
+use vramscope_model::{Action, Bytes, EventIdx, StackId};
+use vramscope_replay::{AllocId, Death};
+
+use crate::finding::{Companion, Finding, Kind};
+use crate::groups::Group;
+use crate::{Context, Detector};
+
+pub(crate) const DETECTOR: Detector = Detector {
+    code: "collected-in-bulk",
+    summary: "memory is held by reference cycles until Python's garbage collector runs",
+    doc: "\
+## What it finds
+Blocks that your code is done with but that are only given back when Python's cyclic garbage collector happens to run: the curve is a sawtooth.
+
+## Why it matters
+The collector counts Python objects, not bytes of GPU memory: it may run after a handful of tensors or after thousands. The device can
+run out while most of what it holds is garbage.
+
+## How it decides
+Blocks of one place that were born in several different steps die together, with no allocation in between, oldest first, as the collector
+goes through them; and that happens again and again. (A list that is emptied gives back the newest first; a function that ends gives back what was
+born in one step.) It is surer where the frees come from unrelated lines: the collector runs wherever Python happens to allocate.
+
+## What to do
+Break the cycle: an exception kept in a local variable, an object that refers to itself through a callback or a hook, a closure over `self`.
+`weakref` helps; `gc.collect()` at a fixed place in the loop bounds the sawtooth.
+",
+    check,
+};
+
+/// Blocks of one group that died in one go.
+struct Cohort {
+    members: Vec<AllocId>,
+    /// Where they were given back.
+    free_stack: StackId,
+    bytes: u64,
+}
+
+/// Fewer blocks dying together are no bulk.
+const MIN_MEMBERS: usize = 3;
+/// Fewer bulks could be chance.
+const MIN_COHORTS: usize = 2;
+/// The same where all are given back at one line, as a container that is emptied there would be.
+const MIN_COHORTS_AT_ONE_LINE: usize = 3;
+
+fn check(cx: &Context<'_>) -> Vec<Finding> {
+    // Steps of equal size are no clock for this: blocks of one step would seem to come from several.
+    let runs = free_runs(cx);
+    let shortest_round = cx.rounds.shortest();
+    let mut hits: Vec<(&Group, Vec<Cohort>)> = Vec::new();
+    for group in cx.groups.iter() {
+        if group.members.len() < MIN_MEMBERS * MIN_COHORTS {
+            continue;
+        }
+        // What dies in bulk and was born in several rounds was held for longer than a round; most groups hold nothing
+        // that long.
+        let waited = |id: &&AllocId| match (cx.lifetimes.birth(**id), cx.lifetimes.death(**id)) {
+            (Some(birth), Death::At(at)) => at.0 - birth.0 >= shortest_round,
+            _ => false,
+        };
+        if group.members.iter().filter(waited).count() < MIN_COHORTS {
+            continue;
+        }
+        let cohorts = cohorts(cx, group, &runs);
+        let died = group.members.iter().filter(|&&id| matches!(cx.lifetimes.death(id), Death::At(_))).count();
+        let in_bulk: usize = cohorts.iter().map(|c| c.members.len()).sum();
+        let needed = if is_at_one_line(cx, &cohorts) { MIN_COHORTS_AT_ONE_LINE } else { MIN_COHORTS };
+        if cohorts.len() >= needed && in_bulk * 4 >= died {
+            hits.push((group, cohorts));
+        }
+    }
+    let size = |cohorts: &[Cohort]| cohorts.iter().map(|c| c.bytes).max().unwrap_or(0);
+    hits.sort_by_key(|(g, c)| (std::cmp::Reverse(size(c)), g.stack));
+    // What dies in the same bulks hangs on the same cycles.
+    let i = hits.iter().position(|(g, _)| cx.symbols.site(g.stack).is_some()).unwrap_or(0);
+    if hits.is_empty() {
+        return Vec::new();
+    }
+    let (main, cohorts) = hits.remove(i);
+    vec![finding(cx, main, &cohorts, &hits)]
+}
+
+/// For each event, the run of frees that it lies in; a run ends where something is allocated.
+fn free_runs(cx: &Context<'_>) -> Vec<u32> {
+    let mut run = 0;
+    cx.device
+        .events
+        .actions()
+        .iter()
+        .map(|action| {
+            if matches!(action, Action::Alloc | Action::SegmentAlloc | Action::SegmentMap) {
+                run += 1;
+            }
+            run
+        })
+        .collect()
+}
+
+fn cohorts(cx: &Context<'_>, group: &Group, runs: &[u32]) -> Vec<Cohort> {
+    let mut deaths: Vec<(EventIdx, AllocId)> = group
+        .members
+        .iter()
+        .filter_map(|&id| match cx.lifetimes.death(id) {
+            Death::At(at) if at < cx.window.to => Some((at, id)),
+            _ => None,
+        })
+        .collect();
+    deaths.sort_unstable();
+    let run_of = |at: EventIdx| runs.get(at.index()).copied().unwrap_or(0);
+    deaths
+        .chunk_by(|a, b| run_of(a.0) == run_of(b.0))
+        .filter(|bulk| bulk.len() >= MIN_MEMBERS)
+        .filter_map(|bulk| {
+            let mut rounds: Vec<usize> = bulk
+                .iter()
+                .filter_map(|&(_, id)| cx.lifetimes.birth(id))
+                .map(|b| cx.rounds.of_event(b))
+                .collect();
+            rounds.sort_unstable();
+            rounds.dedup();
+            let ascending = bulk.windows(2).filter(|w| w[0].1 < w[1].1).count();
+            let oldest_first = ascending * 4 >= (bulk.len() - 1) * 3;
+            (rounds.len() >= MIN_MEMBERS && oldest_first).then(|| Cohort {
+                members: bulk.iter().map(|&(_, id)| id).collect(),
+                free_stack: bulk
+                    .first()
+                    .and_then(|&(at, _)| cx.device.events.stacks().get(at.index()).copied())
+                    .unwrap_or(StackId::ABSENT),
+                bytes: bulk.iter().map(|&(_, id)| cx.lifetimes.size(id).0).sum(),
+            })
+        })
+        .collect()
+}
+
+/// Whether all bulks were given back by one stack (or nobody knows by which).
+fn is_at_one_line(cx: &Context<'_>, cohorts: &[Cohort]) -> bool {
+    let stacks: FxHashSet<_> =
+        cohorts.iter().map(|c| cx.symbols.frames(c.free_stack).first().copied()).collect();
+    stacks.len() <= 1
+}
+
+fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group, Vec<Cohort>)]) -> Finding {
+    let one_line = is_at_one_line(cx, cohorts);
+    let largest = cohorts.iter().max_by_key(|c| c.bytes);
+    let bytes = largest.map_or(0, |c| c.bytes);
+    let blocks = largest.map_or(0, |c| c.members.len());
+    let total: usize = cohorts.iter().map(|c| c.members.len()).sum();
+    let mut sizes: Vec<u64> =
+        cohorts.iter().flat_map(|c| &c.members).map(|&id| cx.lifetimes.size(id).0).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let waited: usize = cohorts
+        .iter()
+        .filter_map(|c| {
+            let first = c.members.first().and_then(|&id| cx.lifetimes.birth(id))?;
+            let last = c.members.last().and_then(|&id| cx.lifetimes.birth(id))?;
+            Some(cx.rounds.of_event(last) - cx.rounds.of_event(first) + 1)
+        })
+        .max()
+        .unwrap_or(0);
+    let mut evidence = vec![
+        format!(
+            "{total} blocks were given back in {} bulks, oldest first, each of blocks born over up to {waited} {}",
+            cohorts.len(),
+            cx.rounds.unit(waited)
+        ),
+        "nothing was allocated while a bulk was given back, as when Python's garbage collector runs"
+            .to_owned(),
+    ];
+    let places: FxHashSet<StackId> = cohorts.iter().map(|c| c.free_stack).collect();
+    if one_line {
+        evidence.push(
+            "all bulks were given back by the same line; a dict or deque that is emptied there would look the same".to_owned(),
+        );
+    } else {
+        evidence.push(format!("they were given back from {} different places in the code", places.len()));
+    }
+    let time = |id: Option<&AllocId>| {
+        id.and_then(|&id| cx.lifetimes.birth(id)).and_then(|b| cx.device.events.time(b))
+    };
+    let first = cohorts.first().and_then(|c| c.members.first());
+    let last = cohorts.last().and_then(|c| c.members.last());
+    let companions = others
+        .iter()
+        .map(|(group, cohorts)| {
+            let largest = cohorts.iter().max_by_key(|c| c.bytes);
+            Companion {
+                site: cx.symbols.site(group.stack),
+                stack: group.stack,
+                bytes: Bytes(largest.map_or(0, |c| c.bytes)),
+                blocks: largest.map_or(0, |c| c.members.len() as u64),
+            }
+        })
+        .collect();
+    let doubt = if one_line { 0.4 } else { 0.25 / (cohorts.len() - 1) as f64 };
+    Finding {
+        code: DETECTOR.code,
+        kind: Kind::ReferenceCycle,
+        confidence: (1.0 - doubt).clamp(0.5, 0.97),
+        title: "memory allocated here waits for Python's garbage collector".to_owned(),
+        site: cx.symbols.site(main.stack),
+        stack: main.stack,
+        bytes: Bytes(bytes),
+        blocks: blocks as u64,
+        block_size: match sizes.as_slice() {
+            [only] => Some(Bytes(*only)),
+            _ => None,
+        },
+        bytes_per_step: None,
+        blocks_per_step: None,
+        steps_to_oom: None,
+        first: time(first),
+        last: time(last),
+        evidence,
+        advice: vec![
+            "look for an object that refers to itself: an exception kept in a variable, a hook or callback bound to `self`, a \
+             closure; break the cycle or use `weakref`"
+                .to_owned(),
+            "until then, `gc.collect()` once every few steps bounds what waits".to_owned(),
+        ],
+        companions,
+    }
+}

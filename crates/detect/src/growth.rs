@@ -1,0 +1,263 @@
+//! Whether what is left of a group of allocations grows, judged by when the survivors were born.
+//!
+//! Growth of a curve convicts nobody; a bounded cache grows too until it is full. What tells is that blocks of *all* ages
+//! are still there, older ones than any block of the group that was ever given back, and that new ones keep coming.
+//!
+//! Source: the leak detection reference, §5 (survivors by birth; age spread of survivors, Šor & Srirama; BLeak's round trips).
+
+use vramscope_replay::{AllocId, Death, Lifetimes, Window};
+
+use crate::rounds::Rounds;
+
+/// What became of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Survivors of all ages, and ever more.
+    Kept,
+    /// The same, but too few births, or fewer and fewer, to exclude a cache that is not full yet.
+    MaybeBounded,
+    /// More come than go: the oldest are given back, but the number held keeps growing.
+    Backlog,
+    /// Nothing to report: freed, in flight, made once, or bounded.
+    Settled,
+}
+
+/// What was seen of a group.
+#[derive(Clone, Debug)]
+pub(crate) struct Growth {
+    pub(crate) fate: Fate,
+    /// The blocks held at the end of the window, oldest first.
+    pub(crate) survivors: Vec<AllocId>,
+    /// The rounds in which survivors were born that count as evidence: not the first, not the last.
+    pub(crate) birth_rounds: Vec<u32>,
+    /// Allocations in the window.
+    pub(crate) births: usize,
+    /// The longest time that a freed block of the group was held, in rounds, leaving out a few odd ones.
+    pub(crate) longest_life: usize,
+    /// Survivors older than that.
+    pub(crate) older_than_any_freed: usize,
+    /// Separate bursts of births.
+    pub(crate) bursts: usize,
+}
+
+/// Rounds that a survivor's birth must keep from the end, for the survivor not to be the step in flight.
+const IN_FLIGHT: usize = 1;
+/// Fewer separate births are no growth.
+pub(crate) const MIN_BIRTHS: usize = 3;
+/// Fewer separate births leave room for a cache that is not full yet.
+const SURE_BIRTHS: usize = 6;
+/// Fewer separate bursts (where births come in bursts) do.
+const SURE_BURSTS: usize = 4;
+
+/// Looks at the members of a group, given in the order of their births.
+pub(crate) fn judge(members: &[AllocId], lifetimes: &Lifetimes, rounds: &Rounds, window: Window) -> Growth {
+    let n_rounds = rounds.count();
+    let survivors: Vec<AllocId> =
+        members.iter().copied().filter(|&id| lifetimes.is_held_at(id, window.to)).collect();
+    let mut growth = Growth {
+        fate: Fate::Settled,
+        survivors,
+        birth_rounds: Vec::new(),
+        births: members.len(),
+        longest_life: 0,
+        older_than_any_freed: 0,
+        bursts: 0,
+    };
+    // The quick way out for nearly all groups.
+    if growth.survivors.len() < MIN_BIRTHS || n_rounds < MIN_BIRTHS + 2 {
+        return growth;
+    }
+    let round_of = |id: AllocId| lifetimes.birth(id).map_or(0, |b| rounds.of_event(b));
+    let counted: Vec<usize> = growth
+        .survivors
+        .iter()
+        .map(|&id| round_of(id))
+        .filter(|&r| r >= 1 && r + IN_FLIGHT < n_rounds)
+        .collect();
+    growth.birth_rounds = counted.iter().map(|&r| r as u32).collect();
+    growth.birth_rounds.dedup();
+    if growth.birth_rounds.len() < MIN_BIRTHS {
+        return growth;
+    }
+
+    let mut lives: Vec<usize> = members
+        .iter()
+        .filter_map(|&id| match lifetimes.death(id) {
+            Death::At(at) if at < window.to => {
+                Some(rounds.of_event(at).min(n_rounds) - round_of(id).min(n_rounds))
+            }
+            _ => None,
+        })
+        .collect();
+    lives.sort_unstable_by(|a, b| b.cmp(a));
+    let odd = lives.len().min(growth.survivors.len()) / 20;
+    growth.longest_life = lives.get(odd).copied().unwrap_or(0);
+    let mut old: Vec<usize> = counted
+        .iter()
+        .copied()
+        .filter(|&r| n_rounds - r > growth.longest_life + growth.longest_life / 10 + 1)
+        .collect();
+    growth.older_than_any_freed = old.len();
+    old.dedup();
+
+    let first = growth.birth_rounds.first().copied().unwrap_or(0) as usize;
+    let spacing = Spacing::of(&growth.birth_rounds, n_rounds);
+    growth.bursts = spacing.bursts;
+    let held = held_at_ends(members, lifetimes, rounds, window);
+    if !spacing.is_lasting || !keeps_rising(&held, first) {
+        return growth;
+    }
+    // Blocks as old as the oldest survivor are given back: a queue whose length grows, or a bounded store.
+    if old.len() < MIN_BIRTHS || old.len() * 4 < growth.birth_rounds.len() {
+        // A sawtooth rises too, but only to where it has been before, and what dies in it dies in bulk.
+        let before = held.get(..first).and_then(|h| h.iter().max()).copied().unwrap_or(0);
+        let now = held.last().copied().unwrap_or(0);
+        let mut death_rounds: Vec<usize> = members
+            .iter()
+            .filter_map(|&id| match lifetimes.death(id) {
+                Death::At(at) if at < window.to => Some(rounds.of_event(at)),
+                _ => None,
+            })
+            .collect();
+        death_rounds.dedup();
+        let is_queue = now * 4 >= before * 5
+            && death_rounds.len() >= SURE_BIRTHS
+            && growth.birth_rounds.len() >= SURE_BIRTHS;
+        growth.fate = if is_queue { Fate::Backlog } else { Fate::Settled };
+        return growth;
+    }
+    let enough = if spacing.bursts < growth.birth_rounds.len() {
+        spacing.bursts >= SURE_BURSTS
+    } else {
+        growth.birth_rounds.len() >= SURE_BIRTHS
+    };
+    growth.fate = if enough && !spacing.is_slowing { Fate::Kept } else { Fate::MaybeBounded };
+    growth
+}
+
+/// How births are spread in time.
+struct Spacing {
+    /// Separate bursts; as many as births where those come evenly.
+    bursts: usize,
+    /// No gap much larger than the typical one, the one to the end of the window included.
+    is_lasting: bool,
+    /// Births become fewer.
+    is_slowing: bool,
+}
+
+impl Spacing {
+    fn of(births: &[u32], end: usize) -> Self {
+        let end = end as u32;
+        let (even, max_gap) = is_even(births, end);
+        let slowing = |births: &[u32]| {
+            let (Some(&first), n) = (births.first(), births.len()) else { return false };
+            let third = f64::from(end.saturating_sub(first)) / 3.0;
+            let early = births.iter().filter(|&&b| f64::from(b - first) < third).count();
+            let late = births.iter().filter(|&&b| f64::from(b - first) >= 2.0 * third).count();
+            n >= SURE_BIRTHS && late * 2 < early
+        };
+        if even {
+            return Self { bursts: births.len(), is_lasting: true, is_slowing: slowing(births) };
+        }
+        // Births in bursts: once an epoch, say.
+        let apart = (max_gap / 3).max(1);
+        let mut starts: Vec<u32> = Vec::new();
+        let mut previous = None;
+        for &b in births {
+            if previous.is_none_or(|p| b - p > apart) {
+                starts.push(b);
+            }
+            previous = Some(b);
+        }
+        let (even, _) = is_even(&starts, end);
+        Self { bursts: starts.len(), is_lasting: even && starts.len() >= MIN_BIRTHS, is_slowing: false }
+    }
+}
+
+/// Whether no gap is much larger than the mean one; and the largest gap between births.
+fn is_even(births: &[u32], end: u32) -> (bool, u32) {
+    let (Some(&first), Some(&last)) = (births.first(), births.last()) else { return (false, 0) };
+    let n = births.len();
+    if n < 2 {
+        return (false, end - first);
+    }
+    let max_gap = births.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
+    let mean = f64::from(last - first) / (n - 1) as f64;
+    // Random births have a largest gap that grows with the logarithm of their number.
+    let allowed = mean * (2.5 + (n as f64).ln());
+    let tail = end.saturating_sub(last + 1);
+    let even = f64::from(max_gap) <= allowed.max(2.0) && f64::from(tail) <= allowed.max(2.0);
+    (even, max_gap)
+}
+
+/// How many blocks of a group are held at the end of each round.
+fn held_at_ends(members: &[AllocId], lifetimes: &Lifetimes, rounds: &Rounds, window: Window) -> Vec<i64> {
+    let n_rounds = rounds.count();
+    let mut change = vec![0i64; n_rounds + 1];
+    for &id in members {
+        let born = lifetimes.birth(id).map_or(0, |b| rounds.of_event(b)).min(n_rounds);
+        let died = match lifetimes.death(id) {
+            Death::At(at) if at < window.to => rounds.of_event(at).min(n_rounds),
+            // Nobody knows how long it was held; it is gone, so it is no growth.
+            Death::Unrecorded => born,
+            _ => n_rounds,
+        };
+        change[born] += 1;
+        change[died] -= 1;
+    }
+    change.truncate(n_rounds);
+    let mut held = 0;
+    for c in &mut change {
+        held += *c;
+        *c = held;
+    }
+    change
+}
+
+/// Whether the least number held rises from each quarter of the time since `first` to the next, up to the end.
+fn keeps_rising(held: &[i64], first: usize) -> bool {
+    const PARTS: usize = 4;
+    /// With fewer births in the whole time, half a quarter may well go by without one.
+    const MANY: i64 = 12;
+    let span = held.len().saturating_sub(first);
+    if span < PARTS {
+        return false;
+    }
+    let least =
+        |from: usize, to: usize| held.get(from..to).and_then(|h| h.iter().min()).copied().unwrap_or(0);
+    let bound = |part: usize| first + span * part / PARTS;
+    let floors: Vec<i64> = (0..PARTS).map(|part| least(bound(part), bound(part + 1))).collect();
+    let rises = floors.windows(2).all(|w| w[1] > w[0]);
+    // Within the last quarter too: a store that filled up stops there.
+    let (from, to) = (bound(PARTS - 1), held.len());
+    let middle = usize::midpoint(from, to);
+    let rises_late = middle == from || least(middle, to) > least(from, middle);
+    let total = floors.last().copied().unwrap_or(0) - floors.first().copied().unwrap_or(0);
+    rises && (rises_late || total < MANY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn births_are_even_or_come_in_bursts() {
+        let spacing = |births: &[u32], end| Spacing::of(births, end);
+        let every: Vec<u32> = (1..60).collect();
+        assert!(spacing(&every, 60).is_lasting);
+        // Every 25th of 250.
+        let rare: Vec<u32> = (1..10).map(|i| i * 25).collect();
+        assert!(spacing(&rare, 250).is_lasting);
+        // Twenty an epoch, eight epochs of 80.
+        let epochs: Vec<u32> = (0..8).flat_map(|e| (0..20).map(move |i| e * 80 + 60 + i)).collect();
+        let epochs = spacing(&epochs, 640);
+        assert!(epochs.is_lasting);
+        assert_eq!(epochs.bursts, 8);
+        // Once at the beginning.
+        let once: Vec<u32> = (1..5).collect();
+        assert!(!spacing(&once, 100).is_lasting);
+        // Filled up by half-time.
+        let filled: Vec<u32> = (1..50).collect();
+        assert!(!spacing(&filled, 100).is_lasting);
+    }
+}

@@ -1,0 +1,350 @@
+//! Finds memory that is kept, by when the blocks that are left were born.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_model::{Bytes, FrameId, StackId};
+use vramscope_replay::AllocId;
+
+use crate::finding::{Companion, Finding, Kind};
+use crate::groups::Group;
+use crate::growth::{self, Fate, Growth};
+use crate::{Context, Detector};
+
+pub(crate) const DETECTOR: Detector = Detector {
+    code: "survivors-by-birth",
+    summary: "memory allocated at one place is kept, round after round",
+    doc: "\
+## What it finds
+Places whose allocations pile up: blocks born in old and in recent steps alike are still held, and none as old was ever given back.
+
+## Why it matters
+The job dies of it, sooner or later, whatever the size of the device.
+
+## How it decides
+Allocations are grouped by their full stack (by size where no stack was recorded), then by the line of your own code. For each
+group it looks at *when the blocks that are still held were born*. Left out are the first step, in which state is made that is meant to stay,
+and the last, which may be in flight. A group leaks if its survivors were born in many separate steps with no large gap, are older than any block of the
+group that was given back, and if the number held rose in every quarter of the run. A cache that is full fails the second condition, one-time
+set-up the first. With few births, or with fewer and fewer, it says *growing*: a cache that is not full yet looks the same.
+
+## What to do
+Look at the line, and at what your code does with its result: appended to a list, kept on `self`, stored in a dict by an ever new key,
+or held through a loss that was not `.detach()`ed or `.item()`ed.
+",
+    check,
+};
+
+/// A place with what is left of it.
+struct Suspect {
+    site: Option<FrameId>,
+    stack: StackId,
+    fate: Fate,
+    survivors: Vec<AllocId>,
+    /// Blocks of the same stacks that are older than the trace.
+    older: Vec<AllocId>,
+    birth_rounds: Vec<u32>,
+    growth: Growth,
+    bytes: u64,
+}
+
+fn check(cx: &Context<'_>) -> Vec<Finding> {
+    let mut suspects = suspects(cx);
+    suspects.sort_by_key(|s| (std::cmp::Reverse(s.bytes), s.site, s.stack));
+    let mut findings = Vec::new();
+    while !suspects.is_empty() {
+        // The largest with a line to show, unless that is small against what has none.
+        let largest = suspects.first().map_or(0, |s| s.bytes);
+        let i = suspects.iter().position(|s| s.site.is_some() && s.bytes >= largest / 10).unwrap_or(0);
+        let main = suspects.remove(i);
+        let births: FxHashSet<u32> = main.birth_rounds.iter().copied().collect();
+        let (with, rest) = suspects.into_iter().partition(|s| grows_with(&births, s));
+        suspects = rest;
+        findings.push(finding(cx, &main, with));
+    }
+    findings
+}
+
+/// Judges each stack, then each line over the stacks that show nothing by themselves, and joins what was found by line.
+fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
+    let judge = |members: &[AllocId]| growth::judge(members, cx.lifetimes, &cx.rounds, cx.window);
+    let mut suspects: Vec<Suspect> = Vec::new();
+    let mut convicted: FxHashSet<StackId> = FxHashSet::default();
+    for group in cx.groups.iter() {
+        let growth = judge(&group.members);
+        if growth.fate != Fate::Settled {
+            convicted.insert(group.stack);
+            add(cx, &mut suspects, cx.symbols.site(group.stack), growth);
+        }
+    }
+    // Only lines where enough is left are worth joining.
+    let mut left: FxHashMap<FrameId, usize> = FxHashMap::default();
+    for group in cx.groups.iter().filter(|g| !convicted.contains(&g.stack)) {
+        if let Some(site) = cx.symbols.site(group.stack) {
+            let n = group.members.iter().filter(|&&id| cx.lifetimes.is_held_at(id, cx.window.to)).count();
+            *left.entry(site).or_default() += n;
+        }
+    }
+    let is_open = |g: &Group| {
+        !convicted.contains(&g.stack)
+            && cx
+                .symbols
+                .site(g.stack)
+                .is_some_and(|s| left.get(&s).is_some_and(|&n| n >= growth::MIN_BIRTHS))
+    };
+    for (site, members) in cx.groups.by_site(cx.symbols, is_open) {
+        let growth = judge(&members);
+        if growth.fate != Fate::Settled {
+            add(cx, &mut suspects, Some(site), growth);
+        }
+    }
+    for suspect in &mut suspects {
+        let mut bytes_by_stack: Vec<(StackId, u64)> = Vec::new();
+        for &id in &suspect.survivors {
+            let (stack, size) = (cx.lifetimes.stack(id), cx.lifetimes.size(id).0);
+            match bytes_by_stack.iter_mut().find(|(s, _)| *s == stack) {
+                Some((_, bytes)) => *bytes += size,
+                None => bytes_by_stack.push((stack, size)),
+            }
+        }
+        if suspect.site.is_some() {
+            for (stack, _) in &bytes_by_stack {
+                suspect.older.extend_from_slice(cx.groups.older(*stack));
+            }
+        }
+        suspect.stack = bytes_by_stack.iter().max_by_key(|(_, b)| *b).map_or(StackId::EMPTY, |(s, _)| *s);
+        suspect.bytes = sum(cx, &suspect.survivors) + sum(cx, &suspect.older);
+    }
+    suspects
+}
+
+fn add(cx: &Context<'_>, suspects: &mut Vec<Suspect>, site: Option<FrameId>, growth: Growth) {
+    if let Some(known) = suspects.iter_mut().find(|s| s.site == site && site.is_some()) {
+        known.survivors.extend_from_slice(&growth.survivors);
+        known.survivors.sort_unstable();
+        known.birth_rounds.extend_from_slice(&growth.birth_rounds);
+        known.birth_rounds.sort_unstable();
+        known.birth_rounds.dedup();
+        if severity(growth.fate) > severity(known.fate) {
+            known.fate = growth.fate;
+        }
+        if sum(cx, &growth.survivors) > sum(cx, &known.growth.survivors) {
+            known.growth = growth;
+        }
+        return;
+    }
+    suspects.push(Suspect {
+        site,
+        stack: StackId::EMPTY,
+        fate: growth.fate,
+        survivors: growth.survivors.clone(),
+        older: Vec::new(),
+        birth_rounds: growth.birth_rounds.clone(),
+        growth,
+        bytes: 0,
+    });
+}
+
+fn severity(fate: Fate) -> u8 {
+    match fate {
+        Fate::Kept => 3,
+        Fate::Backlog => 2,
+        Fate::MaybeBounded => 1,
+        Fate::Settled => 0,
+    }
+}
+
+fn sum(cx: &Context<'_>, ids: &[AllocId]) -> u64 {
+    ids.iter().map(|&id| cx.lifetimes.size(id).0).sum()
+}
+
+/// Whether a suspect's survivors were born in the same rounds as another's.
+fn grows_with(births: &FxHashSet<u32>, other: &Suspect) -> bool {
+    let shared = other.birth_rounds.iter().filter(|r| births.contains(r)).count();
+    shared * 5 >= other.birth_rounds.len() * 4 && shared * 5 >= births.len() * 4
+}
+
+fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
+    let rounds = &cx.rounds;
+    let n_rounds = rounds.count();
+    let blocks = main.survivors.len() + main.older.len();
+    let mut sizes: Vec<u64> =
+        main.survivors.iter().chain(&main.older).map(|&id| cx.lifetimes.size(id).0).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let block_size = match sizes.as_slice() {
+        [only] => Some(Bytes(*only)),
+        _ => None,
+    };
+    let (bytes_per_step, blocks_per_step) = if rounds.are_steps() {
+        (Some(slope(cx, main, |id| cx.lifetimes.size(id).0 as f64)), Some(slope(cx, main, |_| 1.0)))
+    } else {
+        (None, None)
+    };
+    let total_rate = bytes_per_step
+        .map(|own| own + with.iter().map(|s| slope(cx, s, |id| cx.lifetimes.size(id).0 as f64)).sum::<f64>());
+    let kind = if main.fate == Fate::Kept { Kind::Leak } else { Kind::Growing };
+    let time = |id: Option<&AllocId>| {
+        id.and_then(|&id| cx.lifetimes.birth(id)).and_then(|b| cx.device.events.time(b))
+    };
+    let growth = &main.growth;
+    let mut born_in: Vec<usize> = growth
+        .survivors
+        .iter()
+        .filter_map(|&id| cx.lifetimes.birth(id))
+        .map(|b| rounds.of_event(b).min(n_rounds.saturating_sub(1)))
+        .collect();
+    born_in.dedup();
+    let mut evidence = vec![format!(
+        "{} of {} blocks allocated here are still held; they were born in {} of {n_rounds} {}",
+        growth.survivors.len(),
+        growth.births,
+        born_in.len(),
+        rounds.unit(n_rounds),
+    )];
+    if growth.births == growth.survivors.len() {
+        evidence.push("nothing allocated here was ever given back".to_owned());
+    } else if main.fate == Fate::Backlog {
+        evidence.push("the oldest are given back in time, but more come than go".to_owned());
+    } else {
+        evidence.push(format!(
+            "{} of them are older than any block from here that was given back (those were held for at most {} {})",
+            growth.older_than_any_freed,
+            growth.longest_life,
+            rounds.unit(growth.longest_life),
+        ));
+    }
+    if growth.bursts < growth.birth_rounds.len() {
+        evidence.push(format!("they come in {} bursts, evenly spaced", growth.bursts));
+    }
+    if !main.older.is_empty() {
+        evidence.push(format!(
+            "{} more blocks of the same stack are held from before the trace begins",
+            main.older.len()
+        ));
+    }
+    let title = match (kind, main.fate) {
+        (Kind::Leak, _) => "memory allocated here is kept and never given back",
+        (_, Fate::Backlog) => "more memory comes in here than goes out",
+        _ => "memory allocated here grows; it may be a cache that is not full yet",
+    };
+    let mut advice = Vec::new();
+    if kind == Kind::Growing {
+        advice.push(if main.fate == Fate::Backlog {
+            "bound the queue, or let the consumer keep up".to_owned()
+        } else {
+            format!(
+                "record {} more {} to tell a leak from a cache that is filling up",
+                n_rounds.max(20),
+                if rounds.are_steps() { "steps" } else { "allocations' worth of running" }
+            )
+        });
+    }
+    if main.site.is_none() {
+        advice.push(
+            "no Python frame was recorded for these blocks (autograd's backward threads have none); record with \
+             `stacks=\"all\"` to see the C++ frames"
+                .to_owned(),
+        );
+    } else {
+        advice.push("look for what keeps the result of this line: a list, a dict, an attribute, or a graph held by a loss".to_owned());
+    }
+    let companions = with
+        .into_iter()
+        .map(|s| Companion {
+            site: s.site,
+            stack: s.stack,
+            bytes: Bytes(s.bytes),
+            blocks: (s.survivors.len() + s.older.len()) as u64,
+        })
+        .collect();
+    Finding {
+        code: DETECTOR.code,
+        kind,
+        confidence: confidence(cx, main),
+        title: title.to_owned(),
+        site: main.site,
+        stack: main.stack,
+        bytes: Bytes(main.bytes),
+        blocks: blocks as u64,
+        block_size,
+        bytes_per_step,
+        blocks_per_step,
+        steps_to_oom: total_rate.and_then(|rate| steps_to_oom(cx, rate)),
+        first: time(main.survivors.first()),
+        last: time(main.survivors.last()),
+        evidence,
+        advice,
+        companions,
+    }
+}
+
+/// More births, real steps, stacks and a trace that leads to the state make it surer.
+fn confidence(cx: &Context<'_>, suspect: &Suspect) -> f64 {
+    let births = suspect.growth.bursts.max(1) as f64;
+    let mut doubt = match suspect.fate {
+        Fate::Kept => 0.6 / births,
+        Fate::Backlog => 0.4,
+        Fate::MaybeBounded | Fate::Settled => 0.5,
+    };
+    if !cx.rounds.are_steps() {
+        doubt += 0.05;
+    }
+    if !suspect.stack.has_frames() {
+        doubt += 0.1;
+    }
+    if !cx.lifetimes.agreement().records_frees {
+        doubt += 0.2;
+    }
+    if !cx.device.trace_reaches_state() {
+        doubt += 0.1;
+    }
+    (1.0 - doubt).clamp(0.3, 0.99)
+}
+
+/// Growth a round of what is left, by Theil and Sen: the median of the slopes between all pairs of rounds.
+fn slope(cx: &Context<'_>, suspect: &Suspect, weight: impl Fn(AllocId) -> f64) -> f64 {
+    const POINTS: usize = 200;
+    let n = cx.rounds.count();
+    let first = suspect.birth_rounds.first().copied().unwrap_or(0) as usize;
+    let mut per_round = vec![0.0; n];
+    for &id in &suspect.survivors {
+        let round = cx.lifetimes.birth(id).map_or(0, |b| cx.rounds.of_event(b));
+        if let Some(sum) = per_round.get_mut(round) {
+            *sum += weight(id);
+        }
+    }
+    let mut total = 0.0;
+    let curve: Vec<f64> = per_round
+        .iter()
+        .map(|w| {
+            total += w;
+            total
+        })
+        .collect();
+    let span = n.saturating_sub(first);
+    let at: Vec<usize> = (0..POINTS.min(span)).map(|i| first + i * span / POINTS.min(span)).collect();
+    let mut slopes = Vec::with_capacity(at.len() * at.len() / 2);
+    for (i, &a) in at.iter().enumerate() {
+        for &b in at.iter().skip(i + 1) {
+            if let (Some(from), Some(to)) = (curve.get(a), curve.get(b)) {
+                slopes.push((to - from) / (b - a) as f64);
+            }
+        }
+    }
+    slopes.sort_unstable_by(f64::total_cmp);
+    slopes.get(slopes.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Steps until the device is full: at the soonest when the peak of what is reserved only grows, at the latest when all that
+/// is reserved but free can be used first.
+fn steps_to_oom(cx: &Context<'_>, bytes_per_step: f64) -> Option<(u64, u64)> {
+    let capacity = cx.capacity?.0 as f64;
+    let state = cx.device.last_state()?;
+    if bytes_per_step <= 0.0 {
+        return None;
+    }
+    let reserved = state.reserved().0 as f64;
+    let peak = cx.peak().map_or(reserved, |p| p.max_reserved.0 as f64);
+    let allocated = state.bytes_in(vramscope_model::BlockState::Allocated).0 as f64;
+    let steps = |room: f64| (room.max(0.0) / bytes_per_step) as u64;
+    Some((steps(capacity - peak), steps(capacity - allocated)))
+}

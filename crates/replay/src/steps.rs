@@ -1,0 +1,301 @@
+//! The rounds of the program's loop.
+//!
+//! Marked by the program where it is (`ProfilerStep#`, `Optimizer.step#`), inferred from allocations that recur
+//! otherwise: in a loop stacks allocate once a round, or a whole number of times, so the number of rounds is the largest
+//! count that divides nearly all others.
+
+use rustc_hash::FxHashMap;
+use vramscope_model::{Action, Annotation, DeviceRecording, EventIdx, Stage, Symbols};
+
+use crate::lifetimes::Window;
+
+/// How steps were found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepSource {
+    /// None were found.
+    None,
+    /// Marks of this name.
+    Marks(String),
+    /// Allocations that recur; with how many of the distinct stacks recur in that rhythm.
+    Recurrence {
+        /// Distinct stacks that allocate once a step.
+        stacks: usize,
+    },
+}
+
+/// The steps of a window.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    /// Step `i` goes from `bounds[i]` to `bounds[i + 1]`. Events before the first bound are set-up, events from the last
+    /// bound on are the step in flight.
+    bounds: Vec<EventIdx>,
+    source: StepSource,
+}
+
+/// Fewer steps are none: nothing can be said to recur.
+const MIN_STEPS: usize = 3;
+
+impl Steps {
+    /// Finds the steps of a device's trace within a window.
+    pub fn of(
+        device: &DeviceRecording,
+        annotations: &[Annotation],
+        symbols: &Symbols,
+        window: Window,
+    ) -> Self {
+        Self::by_marks(device, annotations, symbols, window)
+            .or_else(|| Self::by_recurrence(device, window))
+            .unwrap_or(Self { bounds: Vec::new(), source: StepSource::None })
+    }
+
+    fn by_marks(
+        device: &DeviceRecording,
+        annotations: &[Annotation],
+        symbols: &Symbols,
+        window: Window,
+    ) -> Option<Self> {
+        for (prefix, stage) in [("ProfilerStep#", Stage::Start), ("Optimizer.step#", Stage::End)] {
+            let mut bounds: Vec<EventIdx> = annotations
+                .iter()
+                .filter(|a| a.stage == stage && symbols.str(a.name).starts_with(prefix))
+                .map(|a| device.events.at_or_after(a.time))
+                .filter(|&b| b >= window.from && b <= window.to)
+                .collect();
+            bounds.dedup();
+            match stage {
+                // The first round began before its mark.
+                Stage::End if bounds.first().is_some_and(|&b| b > window.from) => {
+                    bounds.insert(0, window.from)
+                }
+                Stage::Start => {
+                    let last_end = annotations
+                        .iter()
+                        .rev()
+                        .find(|a| a.stage == Stage::End && symbols.str(a.name).starts_with(prefix))
+                        .map(|a| device.events.at_or_after(a.time));
+                    if let (Some(end), Some(&last)) = (last_end, bounds.last()) {
+                        if end > last && end <= window.to {
+                            bounds.push(end);
+                        }
+                    }
+                }
+                _ => {}
+            }
+            // Two optimizers make two marks a round.
+            let period = period_of(device, &bounds);
+            if period > 1 {
+                bounds = bounds.into_iter().step_by(period).collect();
+            }
+            if bounds.len() > MIN_STEPS {
+                return Some(Self { bounds, source: StepSource::Marks(prefix.to_owned()) });
+            }
+        }
+        None
+    }
+
+    fn by_recurrence(device: &DeviceRecording, window: Window) -> Option<Self> {
+        // Repeats in a row are one: a line in an inner loop recurs as often as the loop does. But where one line does
+        // everything, each time counts.
+        Self::by_runs(device, window, true).or_else(|| Self::by_runs(device, window, false))
+    }
+
+    fn by_runs(device: &DeviceRecording, window: Window, repeats_are_one: bool) -> Option<Self> {
+        let events = &device.events;
+        let (actions, stacks, sizes) = (events.actions(), events.stacks(), events.sizes());
+        let range = window.from.index()..window.to.index().min(events.len());
+        // Without stacks the sizes have to tell allocations apart.
+        let has_stacks = range.clone().any(|i| actions[i] == Action::Alloc && stacks[i].has_frames());
+        let key = |i: usize| if has_stacks { u64::from(stacks[i].0) } else { sizes[i] };
+        let counted = |i: usize| actions[i] == Action::Alloc && (!has_stacks || stacks[i].has_frames());
+        let mut groups: FxHashMap<u64, Recurring> = FxHashMap::default();
+        let mut previous = None;
+        for i in range.clone().filter(|&i| counted(i)) {
+            let key = key(i);
+            let group =
+                groups.entry(key).or_insert(Recurring { runs: 0, events: 0, first: i as u32, last: 0 });
+            group.events += 1;
+            group.last = i as u32;
+            if !repeats_are_one || previous != Some(key) {
+                group.runs += 1;
+            }
+            previous = Some(key);
+        }
+        // Only what recurs from early on to the end counts.
+        let (start, length) = (range.start as u32, range.len() as u32);
+        groups.retain(|_, g| {
+            g.runs as usize >= MIN_STEPS && g.first - start < length / 2 && g.last - start >= length / 2
+        });
+        let mut recurring: Vec<(u64, Recurring)> = groups.into_iter().collect();
+        recurring.sort_unstable_by_key(|(_, g)| g.first);
+        // Of the numbers of rounds that fit, the largest that comes at regular intervals: what happens several times a
+        // round, or now and then, does not.
+        let counts: Vec<Recurring> = recurring.iter().map(|(_, g)| *g).collect();
+        let candidates = rounds_that_fit(&counts);
+        let births = |rounds: u32| -> Vec<EventIdx> {
+            // The round begins with the earliest of those that recur once in it.
+            let Some(&(anchor, _)) = recurring.iter().find(|(_, g)| g.runs == rounds) else {
+                return Vec::new();
+            };
+            let mut previous = None;
+            let mut births = Vec::new();
+            for i in range.clone().filter(|&i| counted(i)) {
+                let key = key(i);
+                if key == anchor && (!repeats_are_one || previous != Some(anchor)) {
+                    births.push(EventIdx(i as u32));
+                }
+                previous = Some(key);
+            }
+            births
+        };
+        let (rounds, mut bounds) = candidates
+            .iter()
+            .map(|&rounds| (rounds, births(rounds)))
+            .find(|(_, births)| is_regular(births))
+            .or_else(|| candidates.last().map(|&rounds| (rounds, births(rounds))))?;
+        let n_stacks = recurring.iter().filter(|(_, g)| g.runs == rounds).count();
+        // A last round as long as the others is whole.
+        let mut lengths: Vec<u32> = bounds.windows(2).map(|w| w[1].0 - w[0].0).collect();
+        lengths.sort_unstable();
+        let typical = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
+        if let Some(&last) = bounds.last() {
+            if (range.end as u32 - last.0) * 10 >= typical * 9 {
+                bounds.push(EventIdx(range.end as u32));
+            }
+        }
+        (bounds.len() > MIN_STEPS)
+            .then_some(Self { bounds, source: StepSource::Recurrence { stacks: n_stacks } })
+    }
+
+    /// How many whole steps there are.
+    pub fn count(&self) -> usize {
+        self.bounds.len().saturating_sub(1)
+    }
+
+    /// How they were found.
+    pub fn source(&self) -> &StepSource {
+        &self.source
+    }
+
+    /// The end of each whole step.
+    pub fn ends(&self) -> &[EventIdx] {
+        self.bounds.get(1..).unwrap_or(&[])
+    }
+
+    /// The bounds: one more than steps, or none.
+    pub fn bounds(&self) -> &[EventIdx] {
+        &self.bounds
+    }
+
+    /// The step that an event lies in: 0 for the first and for set-up before it, the number of steps for the one in
+    /// flight.
+    pub fn step_of(&self, event: EventIdx) -> usize {
+        self.bounds.partition_point(|&b| b <= event).saturating_sub(1)
+    }
+}
+
+/// How often one stack recurs.
+#[derive(Clone, Copy)]
+struct Recurring {
+    /// Times that it recurs, repeats in a row taken as one.
+    runs: u32,
+    /// Its allocations.
+    events: u32,
+    first: u32,
+    last: u32,
+}
+
+/// The counts of runs that divide most of the counts, weighted by allocations, largest first: what happens several times
+/// a round has a multiple of the number of rounds. The last one divides most.
+fn rounds_that_fit(groups: &[Recurring]) -> Vec<u32> {
+    /// The share of the best candidate's weight that another must have.
+    const SHARE: f64 = 0.6;
+    /// More candidates are not looked at.
+    const MOST: usize = 12;
+    let mut by_runs: FxHashMap<u32, u64> = FxHashMap::default();
+    for group in groups {
+        *by_runs.entry(group.runs).or_default() += u64::from(group.events);
+    }
+    let mut counts: Vec<(u32, u64)> = by_runs.into_iter().collect();
+    counts.sort_unstable();
+    // Many different counts are no rhythm, and would take long to compare.
+    counts.truncate(2000);
+    let weight = |candidate: u32| -> u64 {
+        let fits = |&&(runs, _): &&(u32, u64)| {
+            let (times, rest) = (runs / candidate, runs % candidate);
+            // A round in flight may have made some of its allocations already.
+            times >= 1 && rest <= times.min(candidate / 8)
+        };
+        counts.iter().filter(fits).map(|(_, events)| events).sum()
+    };
+    let weights: Vec<(u32, u64)> = counts.iter().map(|&(runs, _)| (runs, weight(runs))).collect();
+    // Of equals the largest.
+    let Some(&(best, most)) = weights.iter().max_by_key(|&&(runs, w)| (w, runs)) else { return Vec::new() };
+    let mut candidates: Vec<u32> = weights
+        .iter()
+        .rev()
+        .filter(|&&(runs, w)| runs != best && w as f64 >= SHARE * most as f64)
+        .map(|&(runs, _)| runs)
+        .take(MOST)
+        .collect();
+    candidates.retain(|&runs| runs > best);
+    candidates.push(best);
+    candidates
+}
+
+/// Whether births come at about equal intervals, measured in events.
+fn is_regular(births: &[EventIdx]) -> bool {
+    let mut gaps: Vec<u32> = births.windows(2).map(|w| w[1].0 - w[0].0).collect();
+    gaps.sort_unstable();
+    let at = |share: usize| gaps.get(gaps.len() * share / 10).copied().unwrap_or(0);
+    let (short, typical, long) = (at(1), at(5), at(9));
+    gaps.len() + 1 >= MIN_STEPS && long <= typical * 2 && short * 3 >= typical
+}
+
+/// How many marks make a round: the smallest number after which the same allocation follows a mark again.
+fn period_of(device: &DeviceRecording, bounds: &[EventIdx]) -> usize {
+    const MOST: usize = 4;
+    let events = &device.events;
+    let next_stack = |at: &EventIdx| {
+        (at.index()..events.len()).find(|&i| events.actions()[i] == Action::Alloc).map(|i| events.stacks()[i])
+    };
+    let after: Vec<_> = bounds.iter().map(next_stack).collect();
+    (1..=MOST)
+        .find(|&period| {
+            let n = after.len().saturating_sub(period);
+            let same = after.iter().zip(after.iter().skip(period)).filter(|(a, b)| a == b).count();
+            n >= MIN_STEPS && same * 10 >= n * 9
+        })
+        .unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(groups: &[(u32, u32)], want: &[u32]) {
+        let groups: Vec<Recurring> =
+            groups.iter().map(|&(runs, events)| Recurring { runs, events, first: 0, last: 0 }).collect();
+        assert_eq!(rounds_that_fit(&groups), want);
+    }
+
+    #[test]
+    fn the_number_of_rounds_divides_the_counts() {
+        // Once, twice and four times a round.
+        check(&[(40, 400), (80, 800), (160, 800)], &[80, 40]);
+        // One in flight.
+        check(&[(41, 41), (42, 42), (84, 84)], &[42, 41]);
+        // A training loop with an evaluation every ten steps.
+        check(&[(200, 9000), (20, 300)], &[200, 20]);
+        check(&[], &[]);
+    }
+
+    #[test]
+    fn rounds_come_at_regular_intervals() {
+        let at = |births: &[u32]| births.iter().map(|&b| EventIdx(b)).collect::<Vec<_>>();
+        assert!(is_regular(&at(&[0, 10, 20, 31, 40, 50, 61, 70])));
+        // Four times a round.
+        assert!(!is_regular(&at(&[0, 1, 2, 3, 40, 41, 42, 43, 80, 81, 82, 83])));
+        // Rarer and rarer.
+        assert!(!is_regular(&at(&[0, 1, 2, 4, 8, 16, 32, 64, 128])));
+    }
+}

@@ -1,0 +1,209 @@
+//! `analyze` as Markdown.
+
+use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding};
+
+use super::{block, code, escaped, place, sentence, table};
+use crate::bytes::{counted, grouped, human, share, signed};
+use crate::clock;
+use crate::excerpt::Excerpts;
+use crate::place::Places;
+use crate::words;
+
+/// The answer as Markdown with at most `top` findings and places.
+pub fn render(analysis: &Analysis, top: usize, excerpts: &Excerpts) -> String {
+    let places = words::places(analysis);
+    let (word, _) = words::verdict(analysis.verdict);
+    let sure = analysis.confidence.map(|c| format!(" ({})", words::confidence(c))).unwrap_or_default();
+    let mut out = format!("## {word}: {}{sure}\n\n", sentence(&analysis.headline));
+    out.push_str(&format!(
+        "{}: {}\n\n",
+        escaped(&words::inputs(&analysis.inputs)),
+        code(&words::input_names(&analysis.inputs))
+    ));
+    for (i, finding) in analysis.findings.iter().take(top).enumerate() {
+        one_finding(&mut out, i + 1, finding, &places, excerpts);
+    }
+    if analysis.findings.len() > top {
+        let more = counted((analysis.findings.len() - top) as u64, "more finding");
+        out.push_str(&format!("{more} left out (`--top {}`).\n\n", analysis.findings.len()));
+    }
+    for device in &analysis.devices {
+        one_device(&mut out, analysis, device, &places, top);
+    }
+    if !analysis.caveats.is_empty() {
+        out.push_str("### Keep in mind\n\n");
+        bullets(&mut out, &analysis.caveats);
+    }
+    let warnings: Vec<String> = analysis
+        .inputs
+        .iter()
+        .flat_map(|input| input.warnings.iter().map(|warning| format!("{}: {warning}", input.path)))
+        .collect();
+    if !warnings.is_empty() {
+        out.push_str("### Warnings about the files\n\n");
+        bullets(&mut out, &warnings);
+    }
+    out
+}
+
+fn bullets(out: &mut String, sentences: &[String]) {
+    for text in sentences {
+        out.push_str(&format!("- {}\n", sentence(text)));
+    }
+    out.push('\n');
+}
+
+fn one_finding(out: &mut String, n: usize, finding: &Finding, places: &Places, excerpts: &Excerpts) {
+    let at = place(places, finding.site.as_ref(), &finding.label);
+    out.push_str(&format!(
+        "### {n}. {} at {} on {} ({})\n\n{}\n\n",
+        words::kind(&finding.kind),
+        at,
+        words::device(finding.rank, finding.device),
+        words::confidence(finding.confidence),
+        sentence(&finding.title)
+    ));
+    let figures = words::figures(finding);
+    if !figures.is_empty() {
+        out.push_str(&format!("**{}**\n\n", figures.join(" · ")));
+    }
+    let excerpt = finding.site.as_ref().and_then(|site| Some((site, excerpts.get(site)?)));
+    if let Some((site, excerpt)) = excerpt {
+        let lines: Vec<String> = excerpt
+            .lines
+            .iter()
+            .map(|(number, text)| {
+                let here = if *number == site.line { "  # <- allocated here" } else { "" };
+                format!("{text}{here}")
+            })
+            .collect();
+        out.push_str(&block("python", &lines.join("\n")));
+        if let Some(doubt) = &excerpt.doubt {
+            out.push_str(&format!("\n{}\n", sentence(doubt)));
+        }
+        out.push('\n');
+    }
+    if !finding.evidence.is_empty() {
+        out.push_str("Why:\n\n");
+        bullets(out, &finding.evidence);
+    }
+    if !finding.companions.is_empty() {
+        out.push_str("Grows with it:\n\n");
+        for c in &finding.companions {
+            let at = place(places, c.site.as_ref(), &c.label);
+            out.push_str(&format!("- {at}: {} in {}\n", human(c.bytes), counted(c.blocks, "block")));
+        }
+        out.push('\n');
+    }
+    if !finding.advice.is_empty() {
+        out.push_str("Next:\n\n");
+        bullets(out, &finding.advice);
+    }
+    if !finding.stack.is_empty() {
+        let frames: Vec<String> = finding.stack.iter().map(|frame| places.full(&frame.location)).collect();
+        let text = block("", &frames.join("\n"));
+        out.push_str(&format!(
+            "<details><summary>Stack, innermost frame first</summary>\n\n{text}\n</details>\n\n"
+        ));
+    }
+}
+
+fn one_device(out: &mut String, analysis: &Analysis, device: &DeviceAnalysis, places: &Places, top: usize) {
+    let balance = &device.balance;
+    out.push_str(&format!("### {}\n\n", words::device(device.rank, device.device)));
+    let mut rows = Vec::new();
+    let mut row = |name: String, bytes: u64| {
+        rows.push(vec![name, human(bytes), grouped(bytes), share(bytes, balance.reserved)]);
+    };
+    row(format!("reserved, in {}", counted(balance.segments, "segment")), balance.reserved);
+    row("– allocated".into(), balance.allocated);
+    let (shown, rest) = balance.sites.split_at(top.min(balance.sites.len()));
+    for site in shown {
+        row(format!("– – {}", place(places, site.site.as_ref(), &site.label)), site.bytes);
+    }
+    if !rest.is_empty() {
+        row(
+            format!("– – {}", counted(rest.len() as u64, "other place")),
+            rest.iter().map(|site| site.bytes).sum(),
+        );
+    }
+    row(format!("– – {}", words::before(device)), balance.before_recording);
+    if let Some(rounding) = balance.rounding {
+        row("– – rounding up to block sizes".into(), rounding);
+    }
+    row("– pending free".into(), balance.pending);
+    row("– free".into(), balance.free);
+    row("– – releasable (whole segments)".into(), balance.releasable);
+    row("– – stranded (in segments partly in use)".into(), balance.stranded);
+    out.push_str(&table(&["at the end", "", "bytes", "share"], &rows));
+    out.push('\n');
+    if let Some(peak) = &device.peak {
+        let step = peak.step.map(|step| format!(" in step {}", grouped(step + 1))).unwrap_or_default();
+        out.push_str(&format!(
+            "Peak: {} allocated{step} (event {} of {}), when {} was reserved; at most {} was reserved.\n\n",
+            human(peak.allocated),
+            grouped(peak.event),
+            grouped(device.events),
+            human(peak.reserved),
+            human(peak.max_reserved)
+        ));
+        let rows: Vec<Vec<String>> = peak
+            .sites
+            .iter()
+            .take(top)
+            .map(|site| {
+                let at = place(places, site.site.as_ref(), &site.label);
+                vec![at, human(site.bytes), share(site.bytes, peak.allocated), grouped(site.blocks)]
+            })
+            .collect();
+        if !rows.is_empty() {
+            out.push_str(&table(&["at the peak", "", "share", "blocks"], &rows));
+            if peak.sites.len() > rows.len() {
+                let more = counted((peak.sites.len() - rows.len()) as u64, "more place");
+                out.push_str(&format!("\n{more} left out.\n"));
+            }
+            out.push('\n');
+        }
+    }
+    steps(out, analysis, device);
+    if !device.phases.is_empty() {
+        let rows: Vec<Vec<String>> = device
+            .phases
+            .iter()
+            .map(|phase| {
+                vec![
+                    code(&phase.name),
+                    grouped(phase.count),
+                    human(phase.peak_allocated),
+                    signed(i128::from(phase.mean_change)),
+                    human(phase.survived),
+                ]
+            })
+            .collect();
+        out.push_str(&table(&["phase", "runs", "peak", "mean change", "still held"], &rows));
+        out.push('\n');
+    }
+    if !device.settings.is_empty() {
+        let all: Vec<String> =
+            device.settings.iter().map(|(name, value)| code(&format!("{name}={value}"))).collect();
+        out.push_str(&format!("Allocator settings: {}\n\n", all.join(", ")));
+    }
+}
+
+fn steps(out: &mut String, analysis: &Analysis, device: &DeviceAnalysis) {
+    let mut facts = vec![match device.steps.count {
+        0 => "Steps: none found".to_owned(),
+        n => format!("Steps: {}, by {}", grouped(n), sentence(&device.steps.source)),
+    }];
+    facts.extend(
+        device.duration_us.map(|us| format!("{} over {}", counted(device.events, "event"), clock::span(us))),
+    );
+    let values = &device.allocated_at_steps;
+    if let (Some(first), Some(last)) = (values.first(), values.last()) {
+        facts.push(format!("allocated {} at first, {} at last", human(*first), human(*last)));
+    }
+    if let Some(percent) = device.fluctuation_pct.filter(|_| !words::is_growing(analysis, device)) {
+        facts.push(format!("once steady {}", words::fluctuation(percent)));
+    }
+    out.push_str(&format!("{}.\n\n", facts.join("; ")));
+}

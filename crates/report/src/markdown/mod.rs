@@ -1,0 +1,79 @@
+//! The answers as Markdown, for pasting in an issue or a chat.
+
+pub mod analysis;
+pub mod diff;
+pub mod inspect;
+
+use vramscope_view::analysis::Location;
+
+use crate::place::Places;
+use crate::style::printable;
+
+/// Text that Markdown must not read as markup.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in printable(text).chars() {
+        if matches!(c, '\\' | '`' | '*' | '_' | '<' | '>' | '|' | '[' | ']' | '#' | '~') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A sentence of ours, which may hold code in backticks; all outside of them is escaped.
+fn sentence(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        // A backtick without its partner.
+        return escaped(text);
+    }
+    parts.iter().enumerate().map(|(i, part)| if i % 2 == 1 { code(part) } else { escaped(part) }).collect()
+}
+
+/// Text as code. In a table, `|` must be escaped even there.
+fn code(text: &str) -> String {
+    let text = printable(text).replace('|', "\\|");
+    if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
+}
+
+/// A place as code; what it is called where there is none, as words.
+fn place(places: &Places, site: Option<&Location>, label: &str) -> String {
+    let text = places.or_label(site, label);
+    if site.is_some() { code(&text) } else { escaped(&text) }
+}
+
+/// A block of code, with a fence that nothing in it can close.
+fn block(language: &str, text: &str) -> String {
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}{language}\n{}\n{fence}\n", text.trim_end())
+}
+
+/// A table. The first column is left-aligned, the others are right-aligned.
+fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    let rule: Vec<&str> = head.iter().enumerate().map(|(i, _)| if i == 0 { "---" } else { "---:" }).collect();
+    let mut out = format!("| {} |\n|{}|\n", head.join(" | "), rule.join("|"));
+    for row in rows {
+        out.push_str(&format!("| {} |\n", row.join(" | ")));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_from_a_file_becomes_markup() {
+        assert_eq!(escaped("<module> a_b*"), "\\<module\\> a\\_b\\*");
+        assert_eq!(code("a|b"), "`a\\|b`");
+        assert_eq!(code("a`b"), "`` a`b ``");
+        assert_eq!(sentence("call `losses.clear()` in <module>"), "call `losses.clear()` in \\<module\\>");
+        assert_eq!(sentence("a ` b_c"), "a \\` b\\_c");
+        assert_eq!(block("", "x\n```\ny"), "````\nx\n```\ny\n````\n");
+        assert_eq!(table(&["a", "b"], &[vec!["1".into(), "2".into()]]), "| a | b |\n|---|---:|\n| 1 | 2 |\n");
+    }
+}

@@ -1,0 +1,175 @@
+//! Words that text and Markdown share.
+
+use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Frame, Input, Severity, Verdict};
+
+use crate::bytes::{counted, human, mean};
+use crate::place::{Places, folded_note};
+use crate::style::Role;
+
+/// The verdict as a heading, and what it is.
+pub(crate) fn verdict(verdict: Verdict) -> (&'static str, Role) {
+    match verdict {
+        Verdict::Leak => ("LEAK", Role::Bad),
+        Verdict::Growing => ("GROWING", Role::Warn),
+        Verdict::ReferenceCycle => ("REFERENCE CYCLE", Role::Warn),
+        Verdict::Fragmentation => ("FRAGMENTATION", Role::Warn),
+        Verdict::Oom => ("OUT OF MEMORY", Role::Bad),
+        Verdict::Clean => ("CLEAN", Role::Good),
+        Verdict::InsufficientData => ("CANNOT TELL", Role::Warn),
+    }
+}
+
+/// A kind of finding in words.
+pub(crate) fn kind(kind: &str) -> String {
+    kind.replace('-', " ")
+}
+
+/// The role of a severity.
+pub(crate) fn severity(severity: Severity) -> Role {
+    match severity {
+        Severity::Error => Role::Bad,
+        Severity::Warning => Role::Warn,
+        Severity::Info => Role::Dim,
+    }
+}
+
+/// How sure, in percent. Nothing is ever quite sure.
+pub(crate) fn confidence(confidence: f64) -> String {
+    format!("confidence {:.0} %", (confidence * 100.0).clamp(0.0, 99.0))
+}
+
+/// A device of a rank: `cuda:0`, `rank 1 cuda:0`.
+pub(crate) fn device(rank: Option<u32>, device: u32) -> String {
+    rank.map_or_else(|| format!("cuda:{device}"), |rank| format!("rank {rank} cuda:{device}"))
+}
+
+/// Every place that an analysis may show.
+pub(crate) fn places(analysis: &Analysis) -> Places {
+    let sites = |sites: &[vramscope_view::analysis::SiteBytes]| {
+        sites.iter().filter_map(|s| s.site.clone()).map(|site| site.file).collect::<Vec<_>>()
+    };
+    let mut files = Vec::new();
+    for device in &analysis.devices {
+        files.extend(sites(&device.balance.sites));
+        files.extend(device.peak.iter().flat_map(|peak| sites(&peak.sites)));
+    }
+    for finding in &analysis.findings {
+        files.extend(sites(&finding.companions));
+        files.extend(finding.site.iter().map(|site| site.file.clone()));
+        files.extend(finding.stack.iter().map(|frame| frame.location.file.clone()));
+    }
+    Places::of(files.iter().map(String::as_str))
+}
+
+/// Whether a device's memory grows, so that it is never steady.
+pub(crate) fn is_growing(analysis: &Analysis, device: &DeviceAnalysis) -> bool {
+    analysis.findings.iter().any(|finding| {
+        finding.device == device.device
+            && finding.rank == device.rank
+            && matches!(finding.kind.as_str(), "leak" | "growing")
+    })
+}
+
+/// Whether the blocks of a finding are what holds its bytes, rather than the places of a shortage.
+fn is_about_blocks(kind: &str) -> bool {
+    matches!(kind, "leak" | "growing" | "reference-cycle" | "pending-free")
+}
+
+/// The figures of a finding: how much, in how many blocks, how fast, until when.
+pub(crate) fn figures(finding: &Finding) -> Vec<String> {
+    let mut figures = Vec::new();
+    if finding.bytes > 0 {
+        let blocks = counted(finding.blocks, "block");
+        figures.push(match finding.block_size {
+            _ if finding.blocks == 0 || !is_about_blocks(&finding.kind) => human(finding.bytes),
+            Some(size) if finding.blocks > 1 => {
+                format!("{} in {blocks} of {}", human(finding.bytes), human(size))
+            }
+            _ => format!("{} in {blocks}", human(finding.bytes)),
+        });
+    }
+    if let Some(rate) = finding.bytes_per_step {
+        let blocks =
+            finding.blocks_per_step.map(|n| format!(" ({} a step)", per_step(n))).unwrap_or_default();
+        figures.push(format!("{} a step{blocks}", mean(rate)));
+    }
+    if let Some((low, high)) = finding.steps_to_oom {
+        figures.push(if low == high {
+            format!("device full in {}", counted(low, "more step"))
+        } else {
+            format!(
+                "device full in {} to {} more steps",
+                crate::bytes::grouped(low),
+                crate::bytes::grouped(high)
+            )
+        });
+    }
+    figures
+}
+
+/// Blocks a step, without a decimal where it is whole.
+fn per_step(blocks: f64) -> String {
+    if (blocks - blocks.round()).abs() < 0.05 && blocks >= 1.0 {
+        counted(blocks.round() as u64, "block")
+    } else {
+        format!("{blocks:.1} blocks")
+    }
+}
+
+/// The user's frames of a stack, innermost first, without the first `skip`; and how many others were folded.
+pub(crate) fn callers(stack: &[Frame], places: &Places, skip: usize) -> Vec<String> {
+    let user: Vec<&Frame> = stack.iter().filter(|frame| frame.is_user).skip(skip).collect();
+    let last = user.len().saturating_sub(1);
+    let mut pieces: Vec<String> = user
+        .iter()
+        .enumerate()
+        .map(|(i, frame)| places.full(&frame.location) + if i < last { " ←" } else { "" })
+        .collect();
+    pieces.extend(folded_note(stack));
+    pieces
+}
+
+/// What to call blocks that no event of the recording explains.
+pub(crate) fn before(device: &DeviceAnalysis) -> &'static str {
+    if device.events == 0 { "unknown: no history" } else { "older than the recording" }
+}
+
+/// What was read, in one line.
+pub(crate) fn inputs(inputs: &[Input]) -> String {
+    let mut ranks: Vec<u32> = inputs.iter().filter_map(|input| input.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let mut eras: Vec<&str> = inputs.iter().map(|input| input.torch.as_str()).collect();
+    eras.sort_unstable();
+    eras.dedup();
+    let mut words = counted(inputs.len() as u64, "snapshot");
+    match ranks.as_slice() {
+        [] if inputs.len() > 1 => words.push_str(" of one process"),
+        [] => {}
+        [rank] => words.push_str(&format!(" of rank {rank}")),
+        _ => words.push_str(&format!(" of {} ranks", ranks.len())),
+    }
+    if !eras.is_empty() {
+        words.push_str(&format!(", written by torch {}", eras.join(" and ")));
+    }
+    words
+}
+
+/// The file names of the inputs: all of a few, the first and last of many.
+pub(crate) fn input_names(inputs: &[Input]) -> String {
+    let name = |input: &Input| {
+        let tail = input.path.rsplit(['/', '\\']).next().unwrap_or(&input.path);
+        input.rank.map_or_else(|| tail.to_owned(), |_| input.path.clone())
+    };
+    match inputs {
+        [] => String::new(),
+        [one] => one.path.clone(),
+        [first, .., last] if inputs.len() > 3 => format!("{} … {}", name(first), name(last)),
+        few => few.iter().map(name).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// A percentage of fluctuation.
+pub(crate) fn fluctuation(percent: f64) -> String {
+    if percent < 0.005 { "constant".to_owned() } else { format!("±{percent:.2} %") }
+}

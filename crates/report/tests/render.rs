@@ -1,0 +1,119 @@
+//! Every view in every format, as a whole.
+
+mod fixture;
+
+use vramscope_report::text::Layout;
+use vramscope_report::{Excerpts, Palette, json, markdown, text};
+
+fn plain(excerpts: &Excerpts) -> Layout<'_> {
+    Layout { palette: Palette::Plain, width: 100, top: 5, verbose: false, excerpts }
+}
+
+#[test]
+fn analysis_as_text() {
+    let excerpts = fixture::excerpts();
+    let first_screen = text::analysis::render(&fixture::leak(), &plain(&excerpts));
+    assert!(first_screen.lines().count() <= 44, "{first_screen}");
+    assert!(first_screen.lines().all(|line| line.chars().count() <= 100), "{first_screen}");
+    insta::assert_snapshot!("analysis_leak_text", first_screen);
+    let verbose = Layout { verbose: true, ..plain(&excerpts) };
+    insta::assert_snapshot!("analysis_leak_verbose", text::analysis::render(&fixture::leak(), &verbose));
+    insta::assert_snapshot!(
+        "analysis_clean_text",
+        text::analysis::render(&fixture::clean(), &plain(&excerpts))
+    );
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let excerpts = fixture::excerpts();
+    let coloured = Layout { palette: Palette::Coloured, ..plain(&excerpts) };
+    let text = text::analysis::render(&fixture::leak(), &coloured);
+    assert!(text.starts_with("\x1b[1m\x1b[31mLEAK\x1b[0m"), "{text:?}");
+    let mut stripped = String::new();
+    let mut parts = text.split("\x1b[");
+    stripped.extend(parts.next());
+    stripped.extend(parts.filter_map(|part| part.split_once('m').map(|(_, rest)| rest)));
+    let trimmed: Vec<&str> = stripped.lines().map(str::trim_end).collect();
+    let plain = text::analysis::render(&fixture::leak(), &plain(&excerpts));
+    assert_eq!(trimmed, plain.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn the_sums_that_are_shown_add_up() {
+    let excerpts = Excerpts::default();
+    let shown = text::analysis::render(&fixture::leak(), &plain(&excerpts));
+    let bytes = |name: &str| -> u64 {
+        let line = shown.lines().find(|line| line.contains(name)).unwrap();
+        let exact = line
+            .split_whitespace()
+            .find(|word| word.contains(',') || word.parse::<u64>().is_ok_and(|n| n > 1000));
+        let cells: Vec<&str> = line.split("  ").filter(|cell| !cell.trim().is_empty()).collect();
+        let exact =
+            cells.iter().rposition(|cell| cell.ends_with('%')).and_then(|i| cells.get(i - 1)).unwrap();
+        exact.trim().replace(',', "").parse().unwrap()
+    };
+    assert_eq!(
+        bytes("reserved from"),
+        bytes("─ allocated") + bytes("pending free") + bytes("releasable") + bytes("stranded")
+    );
+    let parts =
+        ["neck/model.py:14 forward  ", "head/model.py:7", "no Python frame", "older than", "rounding up"];
+    assert_eq!(bytes("─ allocated"), parts.iter().map(|part| bytes(part)).sum::<u64>());
+}
+
+#[test]
+fn analysis_as_markdown() {
+    let excerpts = fixture::excerpts();
+    insta::assert_snapshot!(
+        "analysis_leak_markdown",
+        markdown::analysis::render(&fixture::leak(), 5, &excerpts)
+    );
+}
+
+#[test]
+fn analysis_as_json() {
+    insta::assert_snapshot!("analysis_leak_json", json::analysis::render(&fixture::leak()));
+}
+
+#[test]
+fn diff_in_every_format() {
+    let excerpts = Excerpts::default();
+    insta::assert_snapshot!("diff_text", text::diff::render(&fixture::diff(), &plain(&excerpts)));
+    insta::assert_snapshot!("diff_markdown", markdown::diff::render(&fixture::diff(), 1));
+    insta::assert_snapshot!("diff_json", json::diff::render(&fixture::diff()));
+}
+
+#[test]
+fn inspection_in_every_format() {
+    let excerpts = Excerpts::default();
+    let files = [fixture::inspection()];
+    insta::assert_snapshot!("inspect_text", text::inspect::render(&files, &plain(&excerpts)));
+    insta::assert_snapshot!("inspect_markdown", markdown::inspect::render(&files));
+    insta::assert_snapshot!("inspect_json", json::inspect::render(&files));
+}
+
+#[test]
+fn every_document_has_a_schema_with_words_for_each_field() {
+    let schemas = json::schemas();
+    let names: Vec<&str> = schemas.keys().copied().collect();
+    assert_eq!(names, ["vramscope.analysis/1", "vramscope.diff/1", "vramscope.inspect/1"]);
+    for (name, schema) in schemas {
+        let properties = schema["properties"].as_object().unwrap();
+        assert!(properties.contains_key("schema") && properties.contains_key("version"), "{name}");
+        let document = match name {
+            "vramscope.analysis/1" => json::analysis::render(&fixture::leak()),
+            "vramscope.diff/1" => json::diff::render(&fixture::diff()),
+            _ => json::inspect::render(&[fixture::inspection()]),
+        };
+        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        assert_eq!(document["schema"], name);
+        for (field, description) in properties {
+            assert!(document.get(field).is_some(), "{name}: {field} is missing");
+            assert!(
+                description["description"].is_string() || description["$ref"].is_string(),
+                "{name}: {field}"
+            );
+        }
+    }
+}

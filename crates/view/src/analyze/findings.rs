@@ -1,0 +1,116 @@
+//! Detectors' findings in the user's words.
+
+use vramscope_detect as detect;
+use vramscope_model::{Recording, StackId, Symbols};
+
+use crate::analysis::{Finding, Severity, SiteBytes};
+use crate::place;
+
+/// A detector's finding, for showing.
+pub(super) fn present(
+    finding: detect::Finding,
+    recording: &Recording,
+    device: u32,
+    symbols: &Symbols,
+) -> Finding {
+    let severity = match finding.kind {
+        detect::Kind::Leak | detect::Kind::Oom => Severity::Error,
+        detect::Kind::Growing | detect::Kind::ReferenceCycle | detect::Kind::Fragmentation => {
+            Severity::Warning
+        }
+        detect::Kind::PendingFree
+        | detect::Kind::RankSkew
+        | detect::Kind::ForeignMemory
+        | detect::Kind::Note => Severity::Info,
+    };
+    let companions = finding
+        .companions
+        .iter()
+        .map(|c| SiteBytes {
+            site: c.site.map(|s| place::location(symbols, s)),
+            label: label(symbols, c.stack),
+            bytes: c.bytes.0,
+            blocks: c.blocks,
+        })
+        .collect();
+    Finding {
+        code: finding.code.to_owned(),
+        kind: finding.kind.name().to_owned(),
+        severity,
+        confidence: finding.confidence,
+        title: finding.title,
+        device,
+        rank: recording.rank,
+        site: finding.site.map(|s| place::location(symbols, s)),
+        label: label(symbols, finding.stack),
+        stack: place::stack(symbols, finding.stack),
+        bytes: finding.bytes.0,
+        blocks: finding.blocks,
+        block_size: finding.block_size.map(|b| b.0),
+        bytes_per_step: finding.bytes_per_step,
+        blocks_per_step: finding.blocks_per_step,
+        steps_to_oom: finding.steps_to_oom,
+        first_us: finding.first.map(|t| t.0),
+        last_us: finding.last.map(|t| t.0),
+        evidence: finding.evidence,
+        advice: finding.advice,
+        companions,
+        related: Vec::new(),
+    }
+}
+
+fn label(symbols: &Symbols, stack: StackId) -> String {
+    place::label(symbols, stack)
+}
+
+/// The order of kinds, most serious first.
+fn rank(kind: &str) -> usize {
+    const ORDER: [&str; 9] = [
+        "leak",
+        "growing",
+        "reference-cycle",
+        "fragmentation",
+        "oom",
+        "pending-free",
+        "rank-skew",
+        "foreign-memory",
+        "note",
+    ];
+    ORDER.iter().position(|k| *k == kind).unwrap_or(ORDER.len())
+}
+
+/// Most serious first, then by bytes a step, then by bytes. Then says which belong together: a request that failed with
+/// what filled the memory of the same device.
+pub(super) fn sort(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| {
+        let rate = |f: &Finding| f.bytes_per_step.unwrap_or(0.0);
+        rank(&a.kind)
+            .cmp(&rank(&b.kind))
+            .then(rate(b).total_cmp(&rate(a)))
+            .then(b.bytes.cmp(&a.bytes))
+            .then(a.rank.cmp(&b.rank))
+            .then(a.device.cmp(&b.device))
+    });
+    let places: Vec<(String, Option<u32>, u32)> =
+        findings.iter().map(|f| (f.kind.clone(), f.rank, f.device)).collect();
+    for (i, (kind, rank_of, device)) in places.iter().enumerate() {
+        if kind != "oom" && kind != "rank-skew" {
+            continue;
+        }
+        let causes: Vec<usize> = places
+            .iter()
+            .enumerate()
+            .filter(|(j, (other, r, d))| {
+                *j != i
+                    && r == rank_of
+                    && d == device
+                    && rank(other) < rank(kind)
+                    && rank(other) <= rank("fragmentation")
+            })
+            .map(|(j, _)| j)
+            .collect();
+        if let Some(finding) = findings.get_mut(i) {
+            finding.related = causes;
+        }
+    }
+}

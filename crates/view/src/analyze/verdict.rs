@@ -1,0 +1,180 @@
+//! The one-word answer and the sentence that goes with it.
+
+use vramscope_model::Bytes;
+
+use crate::analysis::{DeviceAnalysis, Finding, Severity, Verdict};
+
+/// How much there is to go by on one device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct History {
+    /// Allocations in the window.
+    pub(super) n_allocs: usize,
+    /// Whole steps.
+    pub(super) n_steps: usize,
+    /// Snapshots.
+    pub(super) n_states: usize,
+    /// Whether frees were recorded.
+    pub(super) records_frees: bool,
+}
+
+/// Fewer steps do not tell a leak from a start.
+const ENOUGH_STEPS: usize = 5;
+/// With no steps found, fewer allocations do not tell anything.
+const ENOUGH_ALLOCS: usize = 40;
+/// Without a trace, fewer snapshots do not.
+const ENOUGH_STATES: usize = 3;
+
+/// How much there is to go by in all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Evidence {
+    enough: bool,
+    has_trace: bool,
+    most_steps: usize,
+    most_states: usize,
+}
+
+impl Evidence {
+    pub(super) fn add(&mut self, history: History) {
+        let by_trace = history.n_steps >= ENOUGH_STEPS
+            || (history.n_steps == 0 && history.n_allocs >= ENOUGH_ALLOCS && history.records_frees);
+        let by_states = history.n_allocs == 0 && history.n_states >= ENOUGH_STATES;
+        self.enough |= by_trace || by_states;
+        self.has_trace |= history.n_allocs > 0;
+        self.most_steps = self.most_steps.max(history.n_steps);
+        self.most_states = self.most_states.max(history.n_states);
+    }
+}
+
+/// The most serious of the findings' kinds; without one, clean if there was enough to go by.
+pub(super) fn of(findings: &[Finding], evidence: Evidence) -> Verdict {
+    let order =
+        [Verdict::Leak, Verdict::Growing, Verdict::ReferenceCycle, Verdict::Fragmentation, Verdict::Oom];
+    let worst = order.into_iter().find(|v| findings.iter().any(|f| f.kind == v.name()));
+    worst.unwrap_or(if evidence.enough { Verdict::Clean } else { Verdict::InsufficientData })
+}
+
+/// The answer as a sentence.
+pub(super) fn headline(
+    verdict: Verdict,
+    findings: &[Finding],
+    devices: &[DeviceAnalysis],
+    evidence: Evidence,
+) -> String {
+    let finding = findings.iter().find(|f| f.kind == verdict.name());
+    let Some(f) = finding else {
+        return match verdict {
+            Verdict::Clean => {
+                let steps = devices.iter().map(|d| d.steps.count).max().unwrap_or(0);
+                match steps {
+                    0 => "nothing keeps growing in this recording".to_owned(),
+                    n => format!("nothing keeps growing over {n} steps"),
+                }
+            }
+            _ if !evidence.has_trace && evidence.most_states == 0 => "there is nothing to go by".to_owned(),
+            _ if !evidence.has_trace => format!(
+                "{} without history cannot tell a leak from a start; take at least {ENOUGH_STATES}, or record history",
+                if evidence.most_states == 1 {
+                    "one snapshot".to_owned()
+                } else {
+                    format!("{} snapshots", evidence.most_states)
+                }
+            ),
+            _ if evidence.most_steps > 0 => format!(
+                "{} steps are too few to tell a leak from a start; record at least 20",
+                evidence.most_steps
+            ),
+            _ => {
+                "the recording is too short to tell a leak from a start; record at least 20 steps".to_owned()
+            }
+        };
+    };
+    let place = match &f.site {
+        Some(site) => format!(" at {}:{}", tail(&site.file), site.line),
+        None => String::new(),
+    };
+    let so_far = Bytes(f.bytes);
+    let rate = f.bytes_per_step.filter(|r| *r >= 1.0).map(|r| Bytes(r.round() as u64));
+    match verdict {
+        Verdict::Leak => match rate {
+            Some(rate) => format!("{rate} are kept every step{place}; {so_far} so far"),
+            None => format!("memory is kept{place} and never given back; {so_far} so far"),
+        },
+        Verdict::Growing => match rate {
+            Some(rate) => {
+                format!("memory{place} grows by {rate} a step, perhaps without bound; {so_far} so far")
+            }
+            None => format!("memory{place} grows, perhaps without bound; {so_far} so far"),
+        },
+        Verdict::ReferenceCycle => {
+            format!("up to {so_far} allocated{place} wait for Python's garbage collector at a time")
+        }
+        Verdict::Fragmentation => {
+            format!("{so_far} more were reserved than the program ever held, in pieces too small")
+        }
+        Verdict::Oom => format!(
+            "a request for {so_far}{place} failed, and nothing else is wrong: too much is needed at once"
+        ),
+        Verdict::Clean | Verdict::InsufficientData => String::new(),
+    }
+}
+
+fn tail(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// How much more than its peers a rank must hold.
+const SKEW: f64 = 1.25;
+/// Less than this is no skew worth a word.
+const SKEW_BYTES: u64 = 64 << 20;
+
+/// A rank that holds much more than the others do.
+pub(super) fn rank_skew(devices: &[DeviceAnalysis], findings: &[Finding]) -> Option<Finding> {
+    let ranked: Vec<&DeviceAnalysis> = devices.iter().filter(|d| d.rank.is_some()).collect();
+    let mut held: Vec<u64> = ranked.iter().map(|d| d.balance.allocated).collect();
+    held.sort_unstable();
+    if held.len() < 2 {
+        return None;
+    }
+    // Of two the smaller is the norm.
+    let typical = *held.get((held.len() - 1) / 2)?;
+    let most = ranked.iter().max_by_key(|d| d.balance.allocated)?;
+    let allocated = most.balance.allocated;
+    if (allocated as f64) < SKEW * typical as f64 || allocated - typical < SKEW_BYTES {
+        return None;
+    }
+    let (rank, device) = (most.rank, most.device);
+    let is_explained = findings.iter().any(|f| f.rank == rank && f.severity != Severity::Info);
+    Some(Finding {
+        code: "rank-skew".to_owned(),
+        kind: "rank-skew".to_owned(),
+        severity: Severity::Info,
+        confidence: 0.9,
+        title: format!(
+            "rank {} holds {}, the typical rank {}",
+            rank.unwrap_or_default(),
+            Bytes(allocated),
+            Bytes(typical)
+        ),
+        device,
+        rank,
+        site: None,
+        label: String::new(),
+        stack: Vec::new(),
+        bytes: allocated - typical,
+        blocks: 0,
+        block_size: None,
+        bytes_per_step: None,
+        blocks_per_step: None,
+        steps_to_oom: None,
+        first_us: None,
+        last_us: None,
+        evidence: vec![format!("allocated bytes at the end of {} ranks were compared", held.len())],
+        advice: vec![if is_explained {
+            "see this rank's other findings".to_owned()
+        } else {
+            "compare it with another rank: `vramscope diff` on a snapshot of each".to_owned()
+        }],
+        companions: Vec::new(),
+        related: Vec::new(),
+    })
+}

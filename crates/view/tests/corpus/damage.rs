@@ -1,0 +1,53 @@
+//! Damaged files are described and compared like any other, whatever figures they state.
+
+use std::io::Cursor;
+
+use vramscope_model::Symbols;
+use vramscope_view::{DiffInput, InspectInput};
+
+/// Numbers that are all over the place but the same on every run.
+struct Xorshift(u64);
+
+impl Xorshift {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % n as u64) as usize
+    }
+}
+
+#[test]
+fn nothing_panics_on_damaged_files() {
+    let mut random = Xorshift(0x9e37_79b9_7f4a_7c15);
+    let mut readable = 0;
+    for path in
+        ["older/torch2.5.pickle", "older/torch2.1_expandable.pickle", "recordings/cuda_graph/step10.pickle"]
+    {
+        let whole = std::fs::read(crate::corpus().join(path)).unwrap();
+        for round in 0..200 {
+            let mut bytes = whole.clone();
+            for _ in 0..=round % 8 {
+                let at = random.below(bytes.len());
+                bytes[at] = random.below(256) as u8;
+            }
+            if round % 4 == 0 {
+                bytes.truncate(random.below(bytes.len()));
+            }
+            let mut symbols = Symbols::default();
+            let original = crate::read(path, &mut symbols).snapshot;
+            let Ok(document) = vramscope_formats::read(Cursor::new(bytes), &mut symbols) else { continue };
+            readable += 1;
+            let warnings: Vec<String> = document.warnings.iter().map(ToString::to_string).collect();
+            let snapshot = &document.snapshot;
+            let input =
+                InspectInput { path, format: &document.format, rank: None, snapshot, warnings: &warnings };
+            assert!(!vramscope_view::inspect(&input, &symbols).checks.is_empty());
+            for pair in [[&original, snapshot], [snapshot, &original]] {
+                let inputs = pair.map(|snapshot| DiffInput { path, snapshot });
+                assert_eq!(vramscope_view::diff(&inputs, &symbols).parts.len(), 1);
+            }
+        }
+    }
+    assert!(readable > 100, "only {readable} damaged files could be read at all");
+}

@@ -1,0 +1,122 @@
+//! What the user can type.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+use vramscope_view::analysis::Moment;
+
+use crate::source::SourceRoot;
+
+/// Finds out where a deep-learning job's GPU memory went: whether it leaks, at which line, how fast and since when.
+///
+/// Reads the memory snapshots that PyTorch writes (`torch.cuda.memory._dump_snapshot`). Nothing in a file is executed,
+/// and nothing leaves the machine.
+#[derive(Debug, Parser)]
+#[command(name = "vramscope", version, propagate_version = true, max_term_width = 100)]
+#[command(
+    after_help = "Exit status: 0 if nothing is wrong (or there is not enough to tell), 1 if something is, 2 if \
+                        the command could not do its work."
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What holds for every command.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Global {
+    /// How the answer is written
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Write the answer to a file
+    #[arg(short, long, global = true, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite the file of `--output` if it is there
+    #[arg(long, global = true, requires = "output")]
+    pub(crate) force: bool,
+    /// When to use colour; `NO_COLOR` is respected
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+    /// No warnings, notes or progress
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Show what is left out: whole stacks, every device, phases, settings
+    #[arg(short, long, global = true, action = ArgAction::SetTrue)]
+    pub(crate) verbose: bool,
+}
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For a terminal
+    Text,
+    /// For programs; everything is in it
+    Json,
+    /// For an issue or a chat
+    Markdown,
+}
+
+/// When colour is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// In terminals
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Is it a leak, and where? The verdict, sums that add up to the byte, and the lines that allocate
+    Analyze(Analyze),
+    /// What changed? Born, died and persisted between snapshots, by place
+    Diff(Diff),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Analyze {
+    /// Snapshots, directories with snapshots, or patterns such as `run/*.pickle`. Snapshots of one process are put
+    /// together; ranks are told apart by their paths (`rank0/…`, `…_rank1.pickle`)
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Look at this device only
+    #[arg(long, value_name = "N", help_heading = "Selection")]
+    pub(crate) device: Option<u32>,
+    /// Look at this rank only
+    #[arg(long, value_name = "N", help_heading = "Selection")]
+    pub(crate) rank: Option<u32>,
+    /// Leave out what was before: `step:40`, `event:1000`, `50%`, `12.5s` after the first event,
+    /// `2026-03-01T10:11:12Z`, or µs since 1970
+    #[arg(long, value_name = "MOMENT", value_parser = crate::moment::parse, help_heading = "Selection")]
+    pub(crate) since: Option<Moment>,
+    /// Leave out what was after
+    #[arg(long, value_name = "MOMENT", value_parser = crate::moment::parse, help_heading = "Selection")]
+    pub(crate) until: Option<Moment>,
+    /// Memory of the device, such as `80GiB`, to say when it will be full
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::parse)]
+    pub(crate) capacity: Option<u64>,
+    /// How many findings and places to show
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) top: usize,
+    /// Where the source code is, to show the lines: a directory, or `RECORDED=HERE` to replace the beginning of paths
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Vec<SourceRoot>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Diff {
+    /// Two or more snapshots, earlier ones first, or a directory with them
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Compare this device only
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    /// How many places to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+}

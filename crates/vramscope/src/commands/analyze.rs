@@ -1,0 +1,37 @@
+//! `vramscope analyze`.
+
+use std::collections::BTreeSet;
+
+use vramscope_model::Symbols;
+use vramscope_report::{json, markdown, text};
+use vramscope_view::analysis::Options;
+
+use crate::args::{Analyze, Format, Global};
+use crate::exit::ExitStatus;
+use crate::printer::Printer;
+use crate::recordings;
+use crate::source::Sources;
+
+pub(crate) fn run(args: &Analyze, global: &Global, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    let mut symbols = Symbols::default();
+    let snapshots = recordings::read(&args.paths, args.rank, &mut symbols, printer)?;
+    let recordings = recordings::group(snapshots, printer)?;
+    let devices: BTreeSet<u32> = recordings.iter().flat_map(|(r, _)| &r.devices).map(|d| d.ordinal).collect();
+    recordings::check_device(&devices, args.device)?;
+    let options =
+        Options { device: args.device, capacity: args.capacity, since: args.since, until: args.until };
+    let analysis = vramscope_view::analyze(&recordings, &symbols, &options);
+    let places = analysis.findings.iter().take(args.top).filter_map(|finding| finding.site.as_ref());
+    let answer = match global.format {
+        Format::Json => json::analysis::render(&analysis),
+        Format::Markdown => {
+            markdown::analysis::render(&analysis, args.top, &Sources::new(&args.source).excerpts(places))
+        }
+        Format::Text => {
+            let excerpts = Sources::new(&args.source).excerpts(places);
+            text::analysis::render(&analysis, &printer.layout(args.top, global.verbose, &excerpts))
+        }
+    };
+    printer.answer(&answer)?;
+    Ok(if analysis.verdict.is_trouble() { ExitStatus::Trouble } else { ExitStatus::Clean })
+}

@@ -1,0 +1,50 @@
+//! The command line: arguments in, files read, answers printed, an exit status out.
+//!
+//! Only this crate opens files, looks at the environment and writes; within it only `printer` writes.
+
+mod args;
+mod commands;
+mod exit;
+mod failure;
+mod inputs;
+mod moment;
+mod printer;
+mod progress;
+mod recordings;
+mod size;
+mod source;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use exit::ExitStatus;
+use printer::Printer;
+
+/// Runs the command as it was typed, its own name first.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args = match Args::try_parse_from(arguments) {
+        Ok(args) => args,
+        Err(error) => {
+            Printer::arguments(&error);
+            let status = if error.use_stderr() { ExitStatus::Failure } else { ExitStatus::Clean };
+            return status.into();
+        }
+    };
+    let printer = Printer::new(&args.global);
+    let result = printer.check_output().and_then(|()| match &args.command {
+        Command::Analyze(command) => commands::analyze::run(command, &args.global, &printer),
+        Command::Diff(command) => commands::diff::run(command, &args.global, &printer),
+    });
+    match result {
+        Ok(status) => status,
+        Err(error) if printer::is_broken_pipe(&error) => ExitStatus::Clean,
+        Err(error) => {
+            printer.error(&error);
+            ExitStatus::Failure
+        }
+    }
+    .into()
+}

@@ -1,0 +1,76 @@
+//! How far reading is, shown in a terminal when it takes more than a second.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Work that is done sooner shows nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Counts the bytes of all files of a run.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    wanted: bool,
+    since: Instant,
+}
+
+impl Progress {
+    /// Of `total` bytes; never shown unless `wanted`.
+    pub(crate) fn new(total: u64, wanted: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("reading {wide_msg} {bar:24} {percent:>3} % {eta:>4}")
+        {
+            bar.set_style(style);
+        }
+        Self { bar, wanted, since: Instant::now() }
+    }
+
+    /// A file whose reading counts.
+    pub(crate) fn reader(&mut self, file: File, name: String) -> Counted<'_> {
+        self.bar.set_message(name);
+        Counted { file, progress: self, at: 0, furthest: 0 }
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        self.bar.inc(bytes);
+        if self.wanted && self.bar.is_hidden() && self.since.elapsed() > PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A file that counts how far it was read.
+pub(crate) struct Counted<'a> {
+    file: File,
+    progress: &'a mut Progress,
+    at: u64,
+    furthest: u64,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(buf)?;
+        self.at += n as u64;
+        // Looking at the beginning again is no progress.
+        if self.at > self.furthest {
+            self.progress.advance(self.at - self.furthest);
+            self.furthest = self.at;
+        }
+        Ok(n)
+    }
+}
+
+impl Seek for Counted<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.at = self.file.seek(to)?;
+        Ok(self.at)
+    }
+}
