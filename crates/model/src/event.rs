@@ -263,6 +263,7 @@ impl Events {
     }
 
     /// A copy of the events in a range, in order.
+    #[must_use]
     pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
         let range = range.start.min(self.len())..range.end.min(self.len());
         let keep = |notes: &FxHashMap<u32, StringId>| {

@@ -33,14 +33,15 @@ impl Tree {
 
     fn write(&self, value: Value, machine: &Machine, inside: &mut Vec<u32>, out: &mut String) {
         let atoms = machine.atoms();
-        match value.kind() {
-            Kind::Int(_) | Kind::BigInt => write!(out, "{}", value.int(atoms).unwrap_or_default()),
-            Kind::Float => write!(out, "{:#018x}", value.float(atoms).unwrap_or_default().to_bits()),
-            Kind::Str(id) => Ok(write_json(atoms.str(id), out)),
-            Kind::None => write!(out, "None"),
-            Kind::Bool(v) => write!(out, "{}", if v { "True" } else { "False" }),
-            Kind::Global(_) | Kind::Opaque => write!(out, "opaque"),
-            Kind::Dict(n) | Kind::List(n) | Kind::Tuple(n) if inside.contains(&n) => write!(out, "cycle"),
+        let shown = match value.kind() {
+            Kind::Int(_) | Kind::BigInt => value.int(atoms).unwrap_or_default().to_string(),
+            Kind::Float => format!("{:#018x}", value.float(atoms).unwrap_or_default().to_bits()),
+            Kind::Str(id) => json(atoms.str(id)),
+            Kind::None => "None".to_owned(),
+            Kind::Bool(true) => "True".to_owned(),
+            Kind::Bool(false) => "False".to_owned(),
+            Kind::Global(_) | Kind::Opaque => "opaque".to_owned(),
+            Kind::Dict(n) | Kind::List(n) | Kind::Tuple(n) if inside.contains(&n) => "cycle".to_owned(),
             Kind::Dict(n) | Kind::List(n) | Kind::Tuple(n) => {
                 inside.push(n);
                 match self.containers.get(n as usize) {
@@ -50,10 +51,10 @@ impl Tree {
                     None => out.push_str("no such container"),
                 }
                 inside.pop();
-                Ok(())
+                return;
             }
-        }
-        .unwrap_or_default();
+        };
+        out.push_str(&shown);
     }
 
     fn write_items(
@@ -85,12 +86,11 @@ impl Tree {
         for &(key, value) in pairs {
             let mut name = String::new();
             self.write(key, machine, inside, &mut name);
-            match places.get(&name) {
-                Some(&i) => kept[i] = (name, value),
-                None => {
-                    places.insert(name.clone(), kept.len());
-                    kept.push((name, value));
-                }
+            let place = *places.entry(name.clone()).or_insert(kept.len());
+            if place == kept.len() {
+                kept.push((name, value));
+            } else {
+                kept[place] = (name, value);
             }
         }
         out.push('{');
@@ -105,8 +105,8 @@ impl Tree {
 }
 
 /// As Python's `json.dumps`: ASCII only, with surrogates for what lies beyond 16 bits.
-fn write_json(text: &str, out: &mut String) {
-    out.push('"');
+fn json(text: &str) -> String {
+    let mut out = String::from('"');
     for c in text.chars() {
         match c {
             '"' => out.push_str("\\\""),
@@ -125,6 +125,7 @@ fn write_json(text: &str, out: &mut String) {
         }
     }
     out.push('"');
+    out
 }
 
 impl Sink for Tree {
