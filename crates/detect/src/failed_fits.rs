@@ -86,7 +86,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         site: cx.symbols.site(stack),
         stack,
         bytes: excess,
-        blocks: all.len() as u64,
+        blocks: 0,
         block_size: None,
         bytes_per_step: None,
         blocks_per_step: None,

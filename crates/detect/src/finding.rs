@@ -59,7 +59,7 @@ pub struct Finding {
     pub stack: StackId,
     /// Bytes concerned, as blocks (after rounding).
     pub bytes: Bytes,
-    /// Blocks concerned.
+    /// Blocks concerned; 0 where the finding is not about blocks.
     pub blocks: u64,
     /// The size of each block, if all have the same.
     pub block_size: Option<Bytes>,

@@ -120,7 +120,13 @@ pub(crate) fn judge(members: &[AllocId], lifetimes: &Lifetimes, rounds: &Rounds,
             })
             .collect();
         death_rounds.dedup();
+        // Where something is full, as many go as come from the first that goes on.
+        let first_death = death_rounds.iter().min().copied().unwrap_or(n_rounds);
+        let since = members.iter().filter(|&&id| round_of(id) > first_death).count() as i64;
+        let gained = now - held.get(first_death).copied().unwrap_or(now);
         let is_queue = now * 4 >= before * 5
+            && gained * 5 >= since
+            && since as usize >= SURE_BIRTHS
             && death_rounds.len() >= SURE_BIRTHS
             && growth.birth_rounds.len() >= SURE_BIRTHS;
         growth.fate = if is_queue { Fate::Backlog } else { Fate::Settled };
@@ -132,7 +138,20 @@ pub(crate) fn judge(members: &[AllocId], lifetimes: &Lifetimes, rounds: &Rounds,
         growth.birth_rounds.len() >= SURE_BIRTHS
     };
     growth.fate = if enough && !spacing.is_slowing { Fate::Kept } else { Fate::MaybeBounded };
+    leave_out_set_up(&mut growth.survivors, lifetimes, round_of);
     growth
+}
+
+/// Takes out what the same line allocated once at the beginning and is meant to stay, such as a library's workspace: blocks
+/// of the first round of a size that no later survivor has.
+fn leave_out_set_up(
+    survivors: &mut Vec<AllocId>,
+    lifetimes: &Lifetimes,
+    round_of: impl Fn(AllocId) -> usize,
+) {
+    let later = survivors.iter().filter(|&&id| round_of(id) >= 1).map(|&id| lifetimes.size(id));
+    let (Some(least), Some(most)) = (later.clone().min(), later.max()) else { return };
+    survivors.retain(|&id| round_of(id) >= 1 || (least..=most).contains(&lifetimes.size(id)));
 }
 
 /// How births are spread in time.
@@ -169,9 +188,19 @@ impl Spacing {
             }
             previous = Some(b);
         }
-        let (even, _) = is_even(&starts, end);
-        Self { bursts: starts.len(), is_lasting: even && starts.len() >= MIN_BIRTHS, is_slowing: false }
+        let is_lasting = starts.len() >= MIN_BIRTHS && is_periodic(&starts, end);
+        Self { bursts: starts.len(), is_lasting, is_slowing: false }
     }
+}
+
+/// Whether bursts come at about equal intervals, and did not stop.
+fn is_periodic(starts: &[u32], end: u32) -> bool {
+    let mut gaps: Vec<u32> = starts.windows(2).map(|w| w[1] - w[0]).collect();
+    gaps.sort_unstable();
+    let typical = gaps.get(gaps.len() / 2).copied().unwrap_or(0);
+    let is_usual = |gap: u32| gap <= typical * 2 && gap * 2 >= typical;
+    let tail = starts.last().map_or(0, |&last| end.saturating_sub(last));
+    gaps.iter().all(|&gap| is_usual(gap)) && tail <= typical * 2
 }
 
 /// Whether no gap is much larger than the mean one; and the largest gap between births.

@@ -9,7 +9,9 @@ mod context;
 mod failed_fits;
 mod finding;
 mod groups;
+mod growing_blocks;
 mod growth;
+mod late_frees;
 mod out_of_memory;
 mod rounds;
 mod survivors_by_birth;
@@ -35,6 +37,8 @@ pub const DETECTORS: &[Detector] = &[
     block_sizes::DETECTOR,
     collected_in_bulk::DETECTOR,
     failed_fits::DETECTOR,
+    growing_blocks::DETECTOR,
+    late_frees::DETECTOR,
     out_of_memory::DETECTOR,
     survivors_by_birth::DETECTOR,
 ];

@@ -68,8 +68,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         last: event.time.known(),
         evidence,
         advice: vec![
-            "see what was held at the peak, below; this line is where memory ran out, not where it went"
-                .to_owned(),
+            "see what was held at the peak; this line is where memory ran out, not where it went".to_owned(),
         ],
         companions: Vec::new(),
     }]

@@ -72,7 +72,7 @@ fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
         let growth = judge(&group.members);
         if growth.fate != Fate::Settled {
             convicted.insert(group.stack);
-            add(cx, &mut suspects, cx.symbols.site(group.stack), growth);
+            add(&mut suspects, cx.symbols.site(group.stack), growth);
         }
     }
     // Only lines where enough is left are worth joining.
@@ -93,7 +93,7 @@ fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
     for (site, members) in cx.groups.by_site(cx.symbols, is_open) {
         let growth = judge(&members);
         if growth.fate != Fate::Settled {
-            add(cx, &mut suspects, Some(site), growth);
+            add(&mut suspects, Some(site), growth);
         }
     }
     for suspect in &mut suspects {
@@ -106,8 +106,11 @@ fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
             }
         }
         if suspect.site.is_some() {
+            let sizes = || suspect.survivors.iter().map(|&id| cx.lifetimes.size(id));
+            let (least, most) = (sizes().min().unwrap_or_default(), sizes().max().unwrap_or_default());
             for (stack, _) in &bytes_by_stack {
-                suspect.older.extend_from_slice(cx.groups.older(*stack));
+                let older = cx.groups.older(*stack).iter().copied();
+                suspect.older.extend(older.filter(|&id| (least..=most).contains(&cx.lifetimes.size(id))));
             }
         }
         suspect.stack = bytes_by_stack.iter().max_by_key(|(_, b)| *b).map_or(StackId::EMPTY, |(s, _)| *s);
@@ -116,8 +119,12 @@ fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
     suspects
 }
 
-fn add(cx: &Context<'_>, suspects: &mut Vec<Suspect>, site: Option<FrameId>, growth: Growth) {
+fn add(suspects: &mut Vec<Suspect>, site: Option<FrameId>, growth: Growth) {
     if let Some(known) = suspects.iter_mut().find(|s| s.site == site && site.is_some()) {
+        known.growth.births += growth.births;
+        known.growth.older_than_any_freed += growth.older_than_any_freed;
+        known.growth.longest_life = known.growth.longest_life.max(growth.longest_life);
+        known.growth.bursts = known.growth.bursts.max(growth.bursts);
         known.survivors.extend_from_slice(&growth.survivors);
         known.survivors.sort_unstable();
         known.birth_rounds.extend_from_slice(&growth.birth_rounds);
@@ -125,9 +132,6 @@ fn add(cx: &Context<'_>, suspects: &mut Vec<Suspect>, site: Option<FrameId>, gro
         known.birth_rounds.dedup();
         if severity(growth.fate) > severity(known.fate) {
             known.fate = growth.fate;
-        }
-        if sum(cx, &growth.survivors) > sum(cx, &known.growth.survivors) {
-            known.growth = growth;
         }
         return;
     }
@@ -186,7 +190,7 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
         id.and_then(|&id| cx.lifetimes.birth(id)).and_then(|b| cx.device.events.time(b))
     };
     let growth = &main.growth;
-    let mut born_in: Vec<usize> = growth
+    let mut born_in: Vec<usize> = main
         .survivors
         .iter()
         .filter_map(|&id| cx.lifetimes.birth(id))
@@ -195,24 +199,26 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
     born_in.dedup();
     let mut evidence = vec![format!(
         "{} of {} blocks allocated here are still held; they were born in {} of {n_rounds} {}",
-        growth.survivors.len(),
+        main.survivors.len(),
         growth.births,
         born_in.len(),
         rounds.unit(n_rounds),
     )];
-    if growth.births == growth.survivors.len() {
+    if growth.births == main.survivors.len() {
         evidence.push("nothing allocated here was ever given back".to_owned());
     } else if main.fate == Fate::Backlog {
         evidence.push("the oldest are given back in time, but more come than go".to_owned());
     } else {
         evidence.push(format!(
-            "{} of them are older than any block from here that was given back (those were held for at most {} {})",
+            "{} of them are older than any block from here that was given back (those were held for {})",
             growth.older_than_any_freed,
-            growth.longest_life,
-            rounds.unit(growth.longest_life),
+            match growth.longest_life {
+                0 => format!("less than one {}", rounds.unit(1)),
+                n => format!("at most {n} {}", rounds.unit(n)),
+            },
         ));
     }
-    if growth.bursts < growth.birth_rounds.len() {
+    if growth.bursts * 2 < main.birth_rounds.len() {
         evidence.push(format!("they come in {} bursts, evenly spaced", growth.bursts));
     }
     if !main.older.is_empty() {

@@ -96,10 +96,20 @@ impl Steps {
     fn by_recurrence(device: &DeviceRecording, window: Window) -> Option<Self> {
         // Repeats in a row are one: a line in an inner loop recurs as often as the loop does. But where one line does
         // everything, each time counts.
-        Self::by_runs(device, window, true).or_else(|| Self::by_runs(device, window, false))
+        let collapsed = Self::by_runs(device, window, true);
+        if let Some((steps, true)) = collapsed {
+            return Some(steps);
+        }
+        match (collapsed, Self::by_runs(device, window, false)) {
+            (_, Some((steps, true))) => Some(steps),
+            // Rounds of very different length are better than none.
+            (Some((steps, _)), _) | (None, Some((steps, _))) => Some(steps),
+            (None, None) => None,
+        }
     }
 
-    fn by_runs(device: &DeviceRecording, window: Window, repeats_are_one: bool) -> Option<Self> {
+    /// The rounds, and whether they come at regular intervals.
+    fn by_runs(device: &DeviceRecording, window: Window, repeats_are_one: bool) -> Option<(Self, bool)> {
         let events = &device.events;
         let (actions, stacks, sizes) = (events.actions(), events.stacks(), events.sizes());
         let range = window.from.index()..window.to.index().min(events.len());
@@ -152,6 +162,7 @@ impl Steps {
             .map(|&rounds| (rounds, births(rounds)))
             .find(|(_, births)| is_regular(births))
             .or_else(|| candidates.last().map(|&rounds| (rounds, births(rounds))))?;
+        let regular = is_regular(&bounds);
         let n_stacks = recurring.iter().filter(|(_, g)| g.runs == rounds).count();
         // A last round as long as the others is whole.
         let mut lengths: Vec<u32> = bounds.windows(2).map(|w| w[1].0 - w[0].0).collect();
@@ -163,7 +174,7 @@ impl Steps {
             }
         }
         (bounds.len() > MIN_STEPS)
-            .then_some(Self { bounds, source: StepSource::Recurrence { stacks: n_stacks } })
+            .then_some((Self { bounds, source: StepSource::Recurrence { stacks: n_stacks } }, regular))
     }
 
     /// How many whole steps there are.

@@ -3,6 +3,7 @@
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Frame, Input, Severity, Verdict};
 
 use crate::bytes::{counted, human, mean};
+use crate::clock;
 use crate::place::{Places, folded_note};
 use crate::style::Role;
 
@@ -21,7 +22,7 @@ pub(crate) fn verdict(verdict: Verdict) -> (&'static str, Role) {
 
 /// A kind of finding in words.
 pub(crate) fn kind(kind: &str) -> String {
-    kind.replace('-', " ")
+    if kind == "oom" { "out of memory".to_owned() } else { kind.replace('-', " ") }
 }
 
 /// The role of a severity.
@@ -75,8 +76,13 @@ fn is_about_blocks(kind: &str) -> bool {
     matches!(kind, "leak" | "growing" | "reference-cycle" | "pending-free")
 }
 
-/// The figures of a finding: how much, in how many blocks, how fast, until when.
-pub(crate) fn figures(finding: &Finding) -> Vec<String> {
+/// When the recording of a finding's rank began, µs since 1970 UTC.
+fn start(analysis: &Analysis, finding: &Finding) -> Option<i64> {
+    analysis.inputs.iter().filter(|input| input.rank == finding.rank).filter_map(|input| input.first_us).min()
+}
+
+/// The figures of a finding: how much, in how many blocks, how fast, since when, until when.
+pub(crate) fn figures(analysis: &Analysis, finding: &Finding) -> Vec<String> {
     let mut figures = Vec::new();
     if finding.bytes > 0 {
         let blocks = counted(finding.blocks, "block");
@@ -92,6 +98,16 @@ pub(crate) fn figures(finding: &Finding) -> Vec<String> {
         let blocks =
             finding.blocks_per_step.map(|n| format!(" ({} a step)", per_step(n))).unwrap_or_default();
         figures.push(format!("{} a step{blocks}", mean(rate)));
+    }
+    if let (Some(start), Some(first), Some(last)) =
+        (start(analysis, finding), finding.first_us, finding.last_us)
+    {
+        let (first, last) = (clock::span(first - start), clock::span(last - start));
+        figures.push(if first == last {
+            format!("allocated {first} into the recording")
+        } else {
+            format!("allocated from {first} to {last} into the recording")
+        });
     }
     if let Some((low, high)) = finding.steps_to_oom {
         figures.push(if low == high {

@@ -267,7 +267,7 @@ pub struct Finding {
     pub stack: Vec<Frame>,
     /// Bytes concerned, as blocks.
     pub bytes: u64,
-    /// Blocks concerned.
+    /// Blocks concerned; 0 where the finding is not about blocks.
     pub blocks: u64,
     /// Their size, if uniform.
     pub block_size: Option<u64>,

@@ -76,6 +76,8 @@ pub(crate) enum Command {
     Analyze(Analyze),
     /// What changed? Born, died and persisted between snapshots, by place
     Diff(Diff),
+    /// What is this file, and can it be trusted?
+    Inspect(Inspect),
 }
 
 #[derive(Debug, clap::Args)]
@@ -119,4 +121,11 @@ pub(crate) struct Diff {
     /// How many places to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Inspect {
+    /// Snapshots, directories or patterns
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
 }

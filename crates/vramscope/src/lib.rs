@@ -37,6 +37,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = printer.check_output().and_then(|()| match &args.command {
         Command::Analyze(command) => commands::analyze::run(command, &args.global, &printer),
         Command::Diff(command) => commands::diff::run(command, &args.global, &printer),
+        Command::Inspect(command) => commands::inspect::run(command, &args.global, &printer),
     });
     match result {
         Ok(status) => status,

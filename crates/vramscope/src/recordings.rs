@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use vramscope_formats::{Document, Error};
-use vramscope_model::{Recording, Relation, Symbols, join, relation};
+use vramscope_model::{Action, Device, Recording, Relation, Symbols, join, relation};
 use vramscope_view::analysis;
 
 use crate::failure::Failure;
@@ -21,6 +21,16 @@ pub(crate) struct Snapshot {
     pub(crate) rank: Option<u32>,
     /// What it holds.
     pub(crate) document: Document,
+}
+
+impl Snapshot {
+    /// The devices that the process used. Taking a snapshot leaves a mark on each one it could have used.
+    pub(crate) fn devices(&self) -> impl Iterator<Item = u32> {
+        let used = |device: &&Device| {
+            !device.segments.is_empty() || device.events.iter().any(|event| event.action != Action::Snapshot)
+        };
+        self.document.snapshot.devices.iter().filter(used).map(|device| device.ordinal)
+    }
 }
 
 /// Reads all snapshots at or below some paths, in the order given. What cannot be read is said and left out.
@@ -142,7 +152,7 @@ fn processes(snapshots: Vec<Snapshot>) -> Vec<Vec<Snapshot>> {
     let mut processes: Vec<Vec<Snapshot>> = Vec::new();
     // A snapshot from before the first allocation holds nothing by which to tell its process.
     let (empty, telling): (Vec<_>, Vec<_>) =
-        snapshots.into_iter().partition(|s| s.document.snapshot.devices.is_empty());
+        snapshots.into_iter().partition(|s| s.devices().next().is_none());
     for snapshot in telling {
         // One may connect two that had nothing in common before.
         let (mut same, other): (Vec<_>, Vec<_>) = std::mem::take(&mut processes)
@@ -168,8 +178,7 @@ fn same_process(a: &Snapshot, b: &Snapshot) -> bool {
 fn hold_different_devices(processes: &[Vec<Snapshot>]) -> bool {
     let mut seen = BTreeSet::new();
     processes.iter().all(|process| {
-        let devices: BTreeSet<u32> =
-            process.iter().flat_map(|s| &s.document.snapshot.devices).map(|device| device.ordinal).collect();
+        let devices: BTreeSet<u32> = process.iter().flat_map(Snapshot::devices).collect();
         devices.into_iter().all(|device| seen.insert(device))
     })
 }
@@ -213,7 +222,7 @@ fn describe(file: &Snapshot) -> analysis::Input {
         path: file.path.clone(),
         format: file.document.format.clone(),
         torch: snapshot.features.era().to_owned(),
-        devices: snapshot.devices.iter().map(|device| device.ordinal).collect(),
+        devices: file.devices().collect(),
         rank: file.rank,
         events: snapshot.n_events() as u64,
         first_us: span.map(|(first, _)| first.0),

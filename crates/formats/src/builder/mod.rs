@@ -171,7 +171,7 @@ impl<'a> Builder<'a> {
             Some(self.new_block(pairs, cx))
         } else if has(Key::TotalSize) {
             Some(self.new_segment(pairs, cx))
-        } else if has(Key::Segments) || has(Key::DeviceTraces) {
+        } else if (has(Key::Segments) || has(Key::DeviceTraces)) && self.holds_lists(pairs, cx) {
             Some(self.new_root(pairs, cx))
         } else if has(Key::Stage) || (has(Key::Name) && has(Key::TimeUs)) {
             Some(self.new_annotation(pairs, cx))
@@ -198,6 +198,17 @@ impl<'a> Builder<'a> {
                 }
             }
         }
+    }
+
+    /// Whether a dict's segments or traces are lists: other tools write numbers under such names.
+    fn holds_lists(&mut self, pairs: &[Value], cx: &Context<'_>) -> bool {
+        pairs.chunks_exact(2).any(|pair| match pair[0].kind() {
+            Kind::Str(id) => {
+                matches!(self.words.key(id, cx.atoms), Key::Segments | Key::DeviceTraces)
+                    && matches!(pair[1].kind(), Kind::List(_) | Kind::Tuple(_))
+            }
+            _ => false,
+        })
     }
 
     /// The frame that a value stands for, if it is one.

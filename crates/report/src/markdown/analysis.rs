@@ -21,7 +21,7 @@ pub fn render(analysis: &Analysis, top: usize, excerpts: &Excerpts) -> String {
         code(&words::input_names(&analysis.inputs))
     ));
     for (i, finding) in analysis.findings.iter().take(top).enumerate() {
-        one_finding(&mut out, i + 1, finding, &places, excerpts);
+        one_finding(&mut out, i + 1, analysis, finding, &places, excerpts);
     }
     if analysis.findings.len() > top {
         let more = counted((analysis.findings.len() - top) as u64, "more finding");
@@ -53,7 +53,14 @@ fn bullets(out: &mut String, sentences: &[String]) {
     out.push('\n');
 }
 
-fn one_finding(out: &mut String, n: usize, finding: &Finding, places: &Places, excerpts: &Excerpts) {
+fn one_finding(
+    out: &mut String,
+    n: usize,
+    analysis: &Analysis,
+    finding: &Finding,
+    places: &Places,
+    excerpts: &Excerpts,
+) {
     let at = place(places, finding.site.as_ref(), &finding.label);
     out.push_str(&format!(
         "### {n}. {} at {} on {} ({})\n\n{}\n\n",
@@ -63,7 +70,7 @@ fn one_finding(out: &mut String, n: usize, finding: &Finding, places: &Places, e
         words::confidence(finding.confidence),
         sentence(&finding.title)
     ));
-    let figures = words::figures(finding);
+    let figures = words::figures(analysis, finding);
     if !figures.is_empty() {
         out.push_str(&format!("**{}**\n\n", figures.join(" · ")));
     }
@@ -88,7 +95,7 @@ fn one_finding(out: &mut String, n: usize, finding: &Finding, places: &Places, e
         bullets(out, &finding.evidence);
     }
     if !finding.companions.is_empty() {
-        out.push_str("Grows with it:\n\n");
+        out.push_str("Grows at the same steps:\n\n");
         for c in &finding.companions {
             let at = place(places, c.site.as_ref(), &c.label);
             out.push_str(&format!("- {at}: {} in {}\n", human(c.bytes), counted(c.blocks, "block")));

@@ -133,10 +133,10 @@ fn one_device(
 
 /// When the peak was and what it was made of.
 fn write_peak(page: &mut Page, device: &DeviceAnalysis, peak: &Peak, places: &Places, top: usize) {
+    let steps = device.steps.count;
     let when = match peak.step {
-        Some(step) if device.steps.count > 0 => {
-            format!("in step {} of {}", grouped(step + 1), grouped(device.steps.count.max(step + 1)))
-        }
+        Some(step) if step < steps => format!("in step {} of {}", grouped(step + 1), grouped(steps)),
+        Some(_) if steps > 0 => format!("after the last of {} whole steps", grouped(steps)),
         _ => format!("at event {} of {}", grouped(peak.event), grouped(device.events)),
     };
     let mut text =
@@ -184,22 +184,22 @@ fn steps(page: &mut Page, analysis: &Analysis, device: &DeviceAnalysis) {
         return;
     };
     let at = if steps.count > 0 { "at step ends" } else { "over the recording" };
-    let mut numbers = if low == high {
-        format!("always {} {at}", human(low))
+    let mut pieces = vec![sparkline::sparkline(values, 30)];
+    if low == high {
+        pieces.push(format!("always {} {at}", human(low)));
     } else {
-        format!("{at}: first {}, last {}", human(*first), human(*last))
-    };
+        pieces.extend([
+            format!("{at}:"),
+            format!("first {},", human(*first)),
+            format!("last {}", human(*last)),
+        ]);
+    }
     // Of a curve that only rises or falls, the ends say it all.
     if [low, high] != [*first.min(last), *first.max(last)] {
-        numbers.push_str(&format!(" (lowest {}, highest {})", human(low), human(high)));
+        pieces.extend([format!("(lowest {},", human(low)), format!("highest {})", human(high))]);
     }
-    if let Some(percent) =
-        device.fluctuation_pct.filter(|_| low < high && !words::is_growing(analysis, device))
-    {
-        numbers.push_str(&format!("; {} once steady", words::fluctuation(percent)));
-    }
-    let curve = sparkline::sparkline(values, 30);
-    let pieces: Vec<&str> = std::iter::once(curve.as_str()).chain(numbers.split(' ')).collect();
+    let steady = device.fluctuation_pct.filter(|_| low < high && !words::is_growing(analysis, device));
+    pieces.extend(steady.map(|percent| format!("{} once steady", words::fluctuation(percent))));
     page.pieces(Span::default(), INDENT, Role::Plain, &pieces);
 }
 
@@ -247,7 +247,7 @@ fn settings(page: &mut Page, device: &DeviceAnalysis, layout: &Layout<'_>, whole
 }
 
 fn findings(page: &mut Page, analysis: &Analysis, layout: &Layout<'_>, places: &Places) {
-    let context = finding::Context { layout, places, many_devices: analysis.devices.len() > 1 };
+    let context = finding::Context { analysis, layout, places, many_devices: analysis.devices.len() > 1 };
     for (i, found) in analysis.findings.iter().take(layout.top).enumerate() {
         page.gap();
         let whole = layout.verbose || (i < TOLD_WHOLE && found.severity != Severity::Info) || i == 0;

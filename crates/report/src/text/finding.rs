@@ -1,6 +1,6 @@
 //! One finding: what, where, how much, why, what to do.
 
-use vramscope_view::analysis::{Finding, Location, Severity};
+use vramscope_view::analysis::{Analysis, Finding, Location, Severity};
 
 use super::{INDENT, Layout, left_out};
 use crate::bytes::{counted, human};
@@ -17,7 +17,7 @@ const COMPANIONS: usize = 3;
 pub(super) fn write(page: &mut Page, n: usize, finding: &Finding, context: &Context<'_>) {
     head(page, n, finding, context);
     page.paragraph(Span::new(Role::Plain, "   "), 3, &finding.title);
-    figures(page, finding);
+    figures(page, finding, context);
     let excerpt = finding.site.as_ref().and_then(|site| context.layout.excerpts.get(site));
     if let (Some(site), Some(excerpt)) = (&finding.site, excerpt) {
         source(page, site, excerpt);
@@ -25,6 +25,14 @@ pub(super) fn write(page: &mut Page, n: usize, finding: &Finding, context: &Cont
     stack(page, finding, context);
     list(page, "why", &finding.evidence);
     companions(page, finding, context);
+    if !finding.related.is_empty() {
+        let numbers: Vec<String> = finding.related.iter().map(|i| (i + 1).to_string()).collect();
+        page.paragraph(
+            Span::new(Role::Dim, "   see"),
+            INDENT + 2,
+            &format!("finding {}, which belongs with it", numbers.join(", ")),
+        );
+    }
     list(page, "next", &finding.advice);
 }
 
@@ -33,12 +41,13 @@ pub(super) fn write_short(page: &mut Page, n: usize, finding: &Finding, context:
     head(page, n, finding, context);
     page.paragraph(Span::new(Role::Plain, "   "), 3, &finding.title);
     if finding.severity != Severity::Info {
-        figures(page, finding);
+        figures(page, finding, context);
     }
 }
 
 /// What all findings of a page share.
 pub(super) struct Context<'a> {
+    pub(super) analysis: &'a Analysis,
     pub(super) layout: &'a Layout<'a>,
     pub(super) places: &'a Places,
     /// Whether the device must be named.
@@ -61,8 +70,8 @@ fn head(page: &mut Page, n: usize, finding: &Finding, context: &Context<'_>) {
     page.ends(left, Span::new(Role::Dim, words::confidence(finding.confidence)));
 }
 
-fn figures(page: &mut Page, finding: &Finding) {
-    let figures = words::figures(finding);
+fn figures(page: &mut Page, finding: &Finding, context: &Context<'_>) {
+    let figures = words::figures(context.analysis, finding);
     if !figures.is_empty() {
         let last = figures.len() - 1;
         let pieces: Vec<String> = figures
@@ -152,5 +161,6 @@ fn companions(page: &mut Page, finding: &Finding, context: &Context<'_>) {
             }
         }
     }
+    pieces.insert(0, "at the same steps grow".to_owned());
     page.pieces(Span::new(Role::Dim, "   with"), INDENT + 2, Role::Plain, &pieces);
 }

@@ -96,6 +96,11 @@ fn one_device(page: &mut Page, device: &DeviceInspection) {
     let (with, empty, without) = device.stacks;
     let total: u64 = device.events.iter().map(|(_, n)| n).sum();
     let indent = INDENT + 4;
+    // Taking a snapshot leaves a mark on every device that the process could have used.
+    if reserved == 0 && small + large == 0 && device.events.iter().all(|(name, _)| name == "snapshot") {
+        page.paragraph(Span::new(Role::Heading, format!("  cuda:{}", device.device)), indent, "not used");
+        return;
+    }
     page.paragraph(
         Span::new(Role::Heading, format!("  cuda:{}", device.device)),
         indent,
@@ -107,27 +112,32 @@ fn one_device(page: &mut Page, device: &DeviceInspection) {
             human(free)
         ),
     );
-    page.paragraph(
-        Span::default(),
-        indent,
-        &format!(
-            "{}: {} small, {} large{}; {}, {}, {}",
-            counted(small + large, "segment"),
-            grouped(small),
-            grouped(large),
-            if expandable > 0 { format!(" ({} expandable)", grouped(expandable)) } else { String::new() },
-            counted(device.blocks, "block"),
-            counted(device.streams, "stream"),
-            counted(device.private_pools, "private pool"),
-        ),
-    );
+    let mut pieces = vec![
+        format!("{}:", counted(small + large, "segment")),
+        format!("{} small,", grouped(small)),
+        format!("{} large;", grouped(large)),
+        format!("{},", counted(device.blocks, "block")),
+        counted(device.streams, "stream"),
+    ];
+    if expandable > 0 {
+        pieces.insert(1, format!("{} expandable,", grouped(expandable)));
+    }
+    if device.private_pools > 0 {
+        pieces.push(format!("and {}", counted(device.private_pools, "private pool")));
+    }
+    page.pieces(Span::default(), indent, Role::Plain, &pieces);
     if total == 0 {
         page.paragraph(Span::default(), indent, "no events: history was not recorded");
         return;
     }
-    let actions: Vec<String> =
-        device.events.iter().map(|(name, n)| format!("{} {name}", grouped(*n))).collect();
-    page.paragraph(Span::default(), indent, &format!("{}: {}", counted(total, "event"), actions.join(", ")));
+    let last = device.events.len().saturating_sub(1);
+    let actions = device.events.iter().enumerate().map(|(i, (name, n))| {
+        let comma = if i < last { "," } else { "" };
+        format!("{} {name}{comma}", grouped(*n))
+    });
+    let pieces: Vec<String> =
+        std::iter::once(format!("{}:", counted(total, "event"))).chain(actions).collect();
+    page.pieces(Span::default(), indent, Role::Plain, &pieces);
     page.paragraph(
         Span::default(),
         indent,
@@ -148,13 +158,10 @@ fn checks(page: &mut Page, checks: &[Check], layout: &Layout<'_>) {
     for check in sorted.iter().filter(|c| layout.verbose || matches!(c.health, Health::Bad | Health::Limited))
     {
         let (word, role) = health(check.health);
-        let mut text = check.name.clone();
-        for part in [&check.seen, &check.meaning] {
-            if !part.is_empty() {
-                text = format!("{text}: {part}");
-            }
-        }
+        let seen = if check.seen.is_empty() { "" } else { ": " };
+        let text = format!("{}{seen}{}", check.name, check.seen);
         page.paragraph(Span::new(role, format!("  {word}")), indent, &text);
+        page.paragraph(Span::new(Role::Dim, " ".repeat(indent - 2) + "↳"), indent, &check.meaning);
     }
     if layout.verbose {
         return;

@@ -56,7 +56,11 @@ pub(super) fn analyze(
             let mut sums = ByStack::default();
             let after = EventIdx(event.0 + 1);
             for id in lifetimes.all().filter(|&id| lifetimes.is_held_at(id, after)) {
-                sums.add(stack_of(&lifetimes, id), lifetimes.size(id).0);
+                let (stack, size) = (lifetimes.stack(id), lifetimes.size(id).0);
+                match lifetimes.birth(id) {
+                    Some(_) => sums.add(stack, size),
+                    None => sums.add_before(stack, size),
+                }
             }
             sums.by_site(symbols)
         },
@@ -107,15 +111,6 @@ pub(super) fn analyze(
     };
     Outcome { analysis, findings, history, caveats }
 }
-
-/// The stack of a block; blocks from before the recording without frames have none.
-fn stack_of(lifetimes: &Lifetimes, id: vramscope_replay::AllocId) -> StackId {
-    let stack = lifetimes.stack(id);
-    if lifetimes.birth(id).is_none() && !stack.has_frames() { BEFORE } else { stack }
-}
-
-/// Stands for blocks of which nothing says where they were allocated.
-const BEFORE: StackId = StackId::ABSENT;
 
 fn balance(device: &DeviceRecording, lifetimes: &Lifetimes, window: Window, symbols: &Symbols) -> Balance {
     let sums = balance_at(device, lifetimes, window.to);

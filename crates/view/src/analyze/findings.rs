@@ -33,6 +33,13 @@ pub(super) fn present(
             blocks: c.blocks,
         })
         .collect();
+    // Where only sizes are known, the size is what the finding is called by.
+    let place_label = match finding.block_size {
+        Some(size) if finding.code == "block-sizes" && !finding.stack.has_frames() => {
+            format!("{size} blocks")
+        }
+        _ => label(symbols, finding.stack),
+    };
     Finding {
         code: finding.code.to_owned(),
         kind: finding.kind.name().to_owned(),
@@ -42,7 +49,7 @@ pub(super) fn present(
         device,
         rank: recording.rank,
         site: finding.site.map(|s| place::location(symbols, s)),
-        label: label(symbols, finding.stack),
+        label: place_label,
         stack: place::stack(symbols, finding.stack),
         bytes: finding.bytes.0,
         blocks: finding.blocks,

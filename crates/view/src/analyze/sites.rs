@@ -10,7 +10,11 @@ use crate::place;
 #[derive(Default)]
 pub(super) struct ByStack {
     sums: FxHashMap<StackId, (u64, u64)>,
+    before: (u64, u64),
 }
+
+/// What blocks are called of which nothing says where they were allocated, since that was before the recording.
+const BEFORE: &str = "older than the recording";
 
 /// What stacks are joined by.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,6 +30,16 @@ impl ByStack {
         sum.1 += 1;
     }
 
+    /// Adds a block that is older than the recording; its stack may be known all the same.
+    pub(super) fn add_before(&mut self, stack: StackId, bytes: u64) {
+        if stack.has_frames() {
+            self.add(stack, bytes);
+        } else {
+            self.before.0 += bytes;
+            self.before.1 += 1;
+        }
+    }
+
     /// By place, most bytes first.
     pub(super) fn by_site(self, symbols: &Symbols) -> Vec<SiteBytes> {
         let mut sites: FxHashMap<Key, (u64, u64)> = FxHashMap::default();
@@ -39,6 +53,9 @@ impl ByStack {
             let sum = sites.entry(key).or_default();
             sum.0 += bytes;
             sum.1 += blocks;
+        }
+        if self.before.1 > 0 {
+            sites.insert(Key::Label(BEFORE.to_owned()), self.before);
         }
         let mut sites: Vec<(Key, (u64, u64))> = sites.into_iter().collect();
         sites.sort_unstable_by(|a, b| b.1.0.cmp(&a.1.0).then_with(|| a.0.cmp(&b.0)));

@@ -13,13 +13,13 @@ use vramscope_replay::health::{DeviceHealth, MarkHealth, StackUse};
 use super::{Check, Health, InspectInput};
 
 /// What a check saw.
-struct Seen {
+struct Outcome {
     health: Health,
     seen: String,
     meaning: String,
 }
 
-impl Seen {
+impl Outcome {
     fn good(seen: impl Into<String>) -> Self {
         Self { health: Health::Good, seen: seen.into(), meaning: String::new() }
     }
@@ -61,8 +61,8 @@ struct FileSubject<'a> {
     older_blocks: u64,
 }
 
-type DeviceCheck = fn(&DeviceSubject<'_>) -> Option<Seen>;
-type FileCheck = fn(&FileSubject<'_>) -> Option<Seen>;
+type DeviceCheck = fn(&DeviceSubject<'_>) -> Option<Outcome>;
+type FileCheck = fn(&FileSubject<'_>) -> Option<Outcome>;
 
 const OF_DEVICES: &[(&str, DeviceCheck)] = &[
     ("blocks tile their segments", state::tiling),
@@ -111,7 +111,7 @@ pub(super) fn run(
         .collect();
     let mut checks = file::reading(input);
     for (name, check) in OF_DEVICES {
-        let seen: Vec<(u32, Seen)> =
+        let seen: Vec<(u32, Outcome)> =
             subjects.iter().filter_map(|s| Some((s.device.ordinal, check(s)?))).collect();
         checks.extend(merge(name, seen, subjects.len()));
     }
@@ -128,12 +128,12 @@ pub(super) fn run(
     checks
 }
 
-fn into_check(name: &str, seen: Seen) -> Check {
+fn into_check(name: &str, seen: Outcome) -> Check {
     Check { name: name.to_owned(), health: seen.health, seen: seen.seen, meaning: seen.meaning }
 }
 
 /// One check for all devices: what was seen where it is not as it should be, or else everywhere.
-fn merge(name: &str, mut seen: Vec<(u32, Seen)>, devices: usize) -> Option<Check> {
+fn merge(name: &str, mut seen: Vec<(u32, Outcome)>, devices: usize) -> Option<Check> {
     let worst = seen.iter().map(|(_, one)| one.health).max_by_key(|&h| severity(h))?;
     if worst != Health::Good {
         seen.retain(|(_, one)| one.health != Health::Good);
@@ -155,7 +155,7 @@ fn merge(name: &str, mut seen: Vec<(u32, Seen)>, devices: usize) -> Option<Check
             seen.iter().map(|(device, one)| format!("device {device}: {}", one.seen)).collect();
         parts.join("; ")
     };
-    Some(into_check(name, Seen { health: worst, seen: text, meaning }))
+    Some(into_check(name, Outcome { health: worst, seen: text, meaning }))
 }
 
 fn severity(health: Health) -> u8 {

@@ -9,15 +9,15 @@ use vramscope_view::analysis::Options;
 use crate::args::{Analyze, Format, Global};
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
-use crate::recordings;
+use crate::recordings::{self, Snapshot};
 use crate::source::Sources;
 
 pub(crate) fn run(args: &Analyze, global: &Global, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let mut symbols = Symbols::default();
     let snapshots = recordings::read(&args.paths, args.rank, &mut symbols, printer)?;
-    let recordings = recordings::group(snapshots, printer)?;
-    let devices: BTreeSet<u32> = recordings.iter().flat_map(|(r, _)| &r.devices).map(|d| d.ordinal).collect();
+    let devices: BTreeSet<u32> = snapshots.iter().flat_map(Snapshot::devices).collect();
     recordings::check_device(&devices, args.device)?;
+    let recordings = recordings::group(snapshots, printer)?;
     let options =
         Options { device: args.device, capacity: args.capacity, since: args.since, until: args.until };
     let analysis = vramscope_view::analyze(&recordings, &symbols, &options);

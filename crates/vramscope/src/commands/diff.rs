@@ -10,7 +10,7 @@ use crate::args::{Diff, Format, Global};
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::recordings;
+use crate::recordings::{self, Snapshot};
 
 pub(crate) fn run(args: &Diff, global: &Global, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let mut symbols = Symbols::default();
@@ -21,8 +21,7 @@ pub(crate) fn run(args: &Diff, global: &Global, printer: &Printer) -> anyhow::Re
             "give two snapshots, or look at one with `vramscope analyze`",
         ));
     }
-    let devices: BTreeSet<u32> =
-        snapshots.iter().flat_map(|s| &s.document.snapshot.devices).map(|device| device.ordinal).collect();
+    let devices: BTreeSet<u32> = snapshots.iter().flat_map(Snapshot::devices).collect();
     recordings::check_device(&devices, args.device)?;
     let inputs: Vec<DiffInput<'_>> =
         snapshots.iter().map(|s| DiffInput { path: &s.path, snapshot: &s.document.snapshot }).collect();

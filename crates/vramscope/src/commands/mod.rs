@@ -2,3 +2,4 @@
 
 pub(crate) mod analyze;
 pub(crate) mod diff;
+pub(crate) mod inspect;

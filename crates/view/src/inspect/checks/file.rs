@@ -1,13 +1,13 @@
 //! What concerns the file as a whole: how it was read, its stacks, its marks.
 
-use super::{Check, FileSubject, Health, InspectInput, Seen, into_check};
+use super::{Check, FileSubject, Health, InspectInput, Outcome, into_check};
 use crate::quantity::{count, percent};
 
 /// How reading went: each warning once.
 pub(super) fn reading(input: &InspectInput<'_>) -> Vec<Check> {
     const NAME: &str = "reading";
     if input.warnings.is_empty() && !input.snapshot.truncated {
-        return vec![into_check(NAME, Seen::good("the file was read to its end"))];
+        return vec![into_check(NAME, Outcome::good("the file was read to its end"))];
     }
     let cut_off = "what came after is missing: the newest events, or what was held";
     let others = "conclusions rest on the rest of the file";
@@ -15,16 +15,19 @@ pub(super) fn reading(input: &InspectInput<'_>) -> Vec<Check> {
         .warnings
         .iter()
         .map(|warning| {
-            into_check(NAME, Seen::limited(warning, if input.snapshot.truncated { cut_off } else { others }))
+            into_check(
+                NAME,
+                Outcome::limited(warning, if input.snapshot.truncated { cut_off } else { others }),
+            )
         })
         .collect();
     if checks.is_empty() {
-        checks.push(into_check(NAME, Seen::limited("the file ends before its data does", cut_off)));
+        checks.push(into_check(NAME, Outcome::limited("the file ends before its data does", cut_off)));
     }
     checks
 }
 
-pub(super) fn stacks_of_allocations(s: &FileSubject<'_>) -> Option<Seen> {
+pub(super) fn stacks_of_allocations(s: &FileSubject<'_>) -> Option<Outcome> {
     let [with, empty, absent] = s.stacks.allocs;
     let all = with + empty + absent;
     if all == 0 {
@@ -37,27 +40,27 @@ pub(super) fn stacks_of_allocations(s: &FileSubject<'_>) -> Option<Seen> {
         } else {
             "memory is grouped by size instead of by place"
         };
-        Seen::limited(
+        Outcome::limited(
             format!("none on {of_all}: recorded with `context=None` or `\"state\"`"),
             format!("{held}; record with `context=\"all\"`"),
         )
     } else if absent > 0 {
-        Seen::limited(
+        Outcome::limited(
             format!("missing on {absent} of {of_all}, {}", percent(absent, all)),
             "where those allocated is not known; recording may have been switched on in between",
         )
     } else if empty > 0 {
-        Seen::limited(
+        Outcome::limited(
             format!("empty on {empty} of {of_all}, {}", percent(empty, all)),
             "only Python frames were recorded, and autograd's backward threads have none; record with \
              `stacks=\"all\"` to see which node of the graph allocates",
         )
     } else {
-        Seen::good(format!("on every one of {of_all}"))
+        Outcome::good(format!("on every one of {of_all}"))
     })
 }
 
-pub(super) fn stacks_of_blocks(s: &FileSubject<'_>) -> Option<Seen> {
+pub(super) fn stacks_of_blocks(s: &FileSubject<'_>) -> Option<Outcome> {
     let [with, without] = s.stacks.blocks;
     let all = with + without;
     if all == 0 {
@@ -65,7 +68,7 @@ pub(super) fn stacks_of_blocks(s: &FileSubject<'_>) -> Option<Seen> {
     }
     let of_all = count(all, "held block");
     if without == 0 {
-        return Some(Seen::good(format!("on every one of {of_all}")));
+        return Some(Outcome::good(format!("on every one of {of_all}")));
     }
     // A file without any stack says so already, and so do blocks older than the trace.
     if with + s.stacks.allocs[0] == 0 || without == s.older_blocks {
@@ -73,13 +76,13 @@ pub(super) fn stacks_of_blocks(s: &FileSubject<'_>) -> Option<Seen> {
     }
     let seen = format!("on {with} of {of_all}");
     Some(if s.stacks.allocs[0] > 0 {
-        Seen::note(
+        Outcome::note(
             seen,
             "blocks write the same empty list where there was no Python frame and where nothing was recorded; the \
              trace tells which, as far as it goes back",
         )
     } else {
-        Seen::limited(
+        Outcome::limited(
             seen,
             "the others were allocated while nothing was recorded, or by threads without Python frames; without a \
              trace the two cannot be told apart",
@@ -87,7 +90,7 @@ pub(super) fn stacks_of_blocks(s: &FileSubject<'_>) -> Option<Seen> {
     })
 }
 
-pub(super) fn kinds_of_frames(s: &FileSubject<'_>) -> Option<Seen> {
+pub(super) fn kinds_of_frames(s: &FileSubject<'_>) -> Option<Outcome> {
     let [user, library, generated, native] = s.stacks.frames_by_origin;
     if s.stacks.frames == 0 {
         return None;
@@ -106,23 +109,23 @@ pub(super) fn kinds_of_frames(s: &FileSubject<'_>) -> Option<Seen> {
     }
     let seen = format!("{kinds}: {} distinct, {}", s.stacks.frames, parts.join(", "));
     Some(if user == 0 {
-        Seen::limited(
+        Outcome::limited(
             seen,
             "no frame is of user code, so places are named by library or C++ functions; a program that is installed \
              as a package counts as a library",
         )
     } else {
-        Seen::good(seen)
+        Outcome::good(seen)
     })
 }
 
-pub(super) fn marks(s: &FileSubject<'_>) -> Option<Seen> {
+pub(super) fn marks(s: &FileSubject<'_>) -> Option<Outcome> {
     let marks = s.marks;
     if marks.marks == 0 {
         if s.events < 2 || !s.input.snapshot.features.annotations {
             return None;
         }
-        return Some(Seen {
+        return Some(Outcome {
             health: Health::NotApplicable,
             seen: "none".to_owned(),
             meaning:
@@ -138,23 +141,23 @@ pub(super) fn marks(s: &FileSubject<'_>) -> Option<Seen> {
         n => format!("; {n} regions were open when the snapshot was taken"),
     };
     Some(if marks.crossing > 0 {
-        Seen::limited(
+        Outcome::limited(
             format!("{seen}; {} ended while a later one was open{open}", count(marks.crossing, "region")),
             "they are of several threads; figures of a region include what other threads did meanwhile",
         )
     } else if marks.unopened > 0 {
-        Seen::limited(
+        Outcome::limited(
             format!("{seen}; {} ended without having begun{open}", count(marks.unopened, "region")),
             "recording began inside them, or their beginning was overwritten; what happened in them is known in part",
         )
     } else {
-        Seen::good(format!("{seen}, in turn{open}"))
+        Outcome::good(format!("{seen}, in turn{open}"))
     })
 }
 
-pub(super) fn threads(s: &FileSubject<'_>) -> Option<Seen> {
+pub(super) fn threads(s: &FileSubject<'_>) -> Option<Outcome> {
     (s.events > 1).then(|| {
-        Seen::not_applicable(
+        Outcome::not_applicable(
             "events do not say which thread made them",
             "what several threads did at the same time cannot be told apart, except by stack and stream",
         )
