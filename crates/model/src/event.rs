@@ -148,6 +148,33 @@ impl Events {
         }
     }
 
+    /// Bytes of memory that the columns take up, room for more events included.
+    pub fn memory(&self) -> usize {
+        fn column<T>(column: &Vec<T>) -> usize {
+            column.capacity() * size_of::<T>()
+        }
+        let notes = (self.compile_context.capacity() + self.note.capacity()) * size_of::<(u32, StringId)>();
+        column(&self.action)
+            + column(&self.addr)
+            + column(&self.size)
+            + column(&self.time)
+            + column(&self.stream)
+            + column(&self.pool)
+            + column(&self.stack)
+            + notes
+    }
+
+    /// Gives back the room for more events.
+    pub fn shrink_to_fit(&mut self) {
+        self.action.shrink_to_fit();
+        self.addr.shrink_to_fit();
+        self.size.shrink_to_fit();
+        self.time.shrink_to_fit();
+        self.stream.shrink_to_fit();
+        self.pool.shrink_to_fit();
+        self.stack.shrink_to_fit();
+    }
+
     /// Leaves out all events from that place on.
     pub fn truncate(&mut self, n: usize) {
         self.action.truncate(n);

@@ -4,7 +4,7 @@
 //! Everything here is a plain value. A [`Recording`] does not change once it is built, knows nothing of
 //! files, formats or detectors, and is not `Serialize`: what the user sees is decided further out.
 //!
-//! Words are the allocator's own: see `DESIGN` §1 and the glossary in `ARCHITECTURE.md`.
+//! Words are the allocator's own: see the glossary in `ARCHITECTURE.md`.
 
 mod annotation;
 mod event;

@@ -170,7 +170,10 @@ impl Builder<'_> {
             },
             _ => Vec::new(),
         };
-        let device = |events: Events| Device { events, ..Device::default() };
+        let device = |mut events: Events| {
+            events.shrink_to_fit();
+            Device { events, ..Device::default() }
+        };
         let mut devices = BTreeMap::new();
         if lists.is_empty() {
             // Events whose outer list was never reached, in a file that ended early, are the first device's. Host events
