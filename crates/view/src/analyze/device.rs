@@ -368,7 +368,9 @@ fn caveats(
     if recording.has_gap {
         say("events are missing between the snapshots, so only the newest part is used as a trace");
     }
-    if !agreement.records_frees && history.n_allocs > 0 {
+    if !agreement.records_frees && history.n_allocs > 0 && agreement.only_trace == 0 {
+        say("nothing was given back in the recording: it may show no more than how the program starts");
+    } else if !agreement.records_frees && history.n_allocs > 0 {
         say("no frees were recorded: what is gone at the end was freed at an unknown time");
     }
     if agreement.unmatched_frees > 0 && history.n_allocs > 0 {
