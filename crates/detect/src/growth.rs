@@ -3,7 +3,7 @@
 //! Growth of a curve convicts nobody; a bounded cache grows too until it is full. What tells is that blocks of *all* ages
 //! are still there, older ones than any block of the group that was ever given back, and that new ones keep coming.
 //!
-//! Source: the leak detection reference, §5 (survivors by birth; age spread of survivors, Šor & Srirama; BLeak's round trips).
+//! Source: the leak detection reference, §5 (survivors by birth; age spread of survivors, Šor & Srirama; `BLeak`'s round trips).
 
 use vramscope_replay::{AllocId, Death, Lifetimes, Window};
 

@@ -46,7 +46,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         evidence.push("the driver had more free than was asked for, so a limit was set for this process (a memory fraction)".to_owned());
     }
     if free_inside >= event.size {
-        evidence.push(format!("{} were free inside the allocator, but not in one piece", free_inside));
+        evidence.push(format!("{free_inside} were free inside the allocator, but not in one piece"));
     }
     if ooms.len() > 1 {
         evidence.push(format!("{} requests failed in all; this is the last one", ooms.len()));

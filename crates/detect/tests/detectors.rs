@@ -1,5 +1,7 @@
 //! What each detector says of small programs, written down in the script language of `vramscope_model::script`.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on, and reads files by itself")]
+
 use std::fmt::Write as _;
 
 use vramscope_detect::{Context, Finding, Kind, detect};

@@ -19,7 +19,8 @@ impl Origin {
         if file.starts_with('<') || file.contains("/torchinductor_") {
             return Self::Generated;
         }
-        let is_python = file.ends_with(".py") || file.ends_with(".pyx") || file.ends_with(".ipynb");
+        let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let is_python = matches!(ending, "py" | "pyx" | "ipynb");
         if !is_python {
             // IPython names the cells of a notebook `/tmp/ipykernel_123/456.py`, which is covered above; files
             // without a Python ending are scripts only if nothing about them looks native.

@@ -54,10 +54,10 @@ pub fn growths(
         Action::SegmentFree | Action::SegmentUnmap => -(sizes[i] as i64),
         _ => 0,
     };
-    for i in 0..n {
+    for (i, &size) in sizes.iter().enumerate() {
         let d = delta(i);
         if d != 0 {
-            *reserved.entry((sizes[i] <= SMALL_SEGMENT, events.get(i).stream)).or_default() -= d;
+            *reserved.entry((size <= SMALL_SEGMENT, events.get(i).stream)).or_default() -= d;
         }
     }
     for id in lifetimes.all().take(lifetimes.n_before()) {

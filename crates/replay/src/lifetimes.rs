@@ -135,15 +135,14 @@ impl Lifetimes {
                 }
                 Action::FreeRequested => {
                     this.agreement.records_frees = true;
-                    let id = match live.get(&addrs[i]) {
-                        Some(&id) => id,
-                        None => {
-                            let id = this.birth.len() as u32;
-                            this.push(BEFORE, addrs[i], sizes[i], StackId::ABSENT);
-                            this.agreement.unmatched_frees += 1;
-                            live.insert(addrs[i], id);
-                            id
-                        }
+                    let id = if let Some(&id) = live.get(&addrs[i]) {
+                        id
+                    } else {
+                        let id = this.birth.len() as u32;
+                        this.push(BEFORE, addrs[i], sizes[i], StackId::ABSENT);
+                        this.agreement.unmatched_frees += 1;
+                        live.insert(addrs[i], id);
+                        id
                     };
                     let death = &mut this.death[id as usize];
                     if *death == NEVER {
@@ -242,9 +241,6 @@ impl Lifetimes {
         for (new, &old) in order.iter().enumerate() {
             place[old as usize] = new as u32;
         }
-        fn permute<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
-            *column = order.iter().map(|&i| column[i as usize]).collect();
-        }
         permute(&mut self.birth, &order);
         permute(&mut self.death, &order);
         permute(&mut self.addr, &order);
@@ -263,10 +259,10 @@ impl Lifetimes {
         let survivors: HashMap<u64, usize, FxBuildHasher> =
             (0..self.len()).filter(|&i| self.death[i] == NEVER).map(|i| (self.addr[i], i)).collect();
         for (_, block) in state.blocks() {
-            if block.state == BlockState::Allocated {
-                if let Some(&id) = survivors.get(&block.addr) {
-                    self.size[id] = block.size.0;
-                }
+            if block.state == BlockState::Allocated
+                && let Some(&id) = survivors.get(&block.addr)
+            {
+                self.size[id] = block.size.0;
             }
         }
     }
@@ -370,4 +366,9 @@ impl Lifetimes {
     pub fn agreement(&self) -> Agreement {
         self.agreement
     }
+}
+
+/// Puts a column in another order.
+fn permute<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
+    *column = order.iter().map(|&i| column[i as usize]).collect();
 }

@@ -65,7 +65,7 @@ impl Steps {
             match stage {
                 // The first round began before its mark.
                 Stage::End if bounds.first().is_some_and(|&b| b > window.from) => {
-                    bounds.insert(0, window.from)
+                    bounds.insert(0, window.from);
                 }
                 Stage::Start => {
                     let last_end = annotations
@@ -73,10 +73,11 @@ impl Steps {
                         .rev()
                         .find(|a| a.stage == Stage::End && symbols.str(a.name).starts_with(prefix))
                         .map(|a| device.events.at_or_after(a.time));
-                    if let (Some(end), Some(&last)) = (last_end, bounds.last()) {
-                        if end > last && end <= window.to {
-                            bounds.push(end);
-                        }
+                    if let (Some(end), Some(&last)) = (last_end, bounds.last())
+                        && end > last
+                        && end <= window.to
+                    {
+                        bounds.push(end);
                     }
                 }
                 _ => {}
@@ -100,12 +101,12 @@ impl Steps {
         if let Some((steps, true)) = collapsed {
             return Some(steps);
         }
-        match (collapsed, Self::by_runs(device, window, false)) {
-            (_, Some((steps, true))) => Some(steps),
-            // Rounds of very different length are better than none.
-            (Some((steps, _)), _) | (None, Some((steps, _))) => Some(steps),
-            (None, None) => None,
+        let each = Self::by_runs(device, window, false);
+        if let Some((steps, true)) = each {
+            return Some(steps);
         }
+        // Rounds of very different length are better than none.
+        collapsed.or(each).map(|(steps, _)| steps)
     }
 
     /// The rounds, and whether they come at regular intervals.
@@ -168,10 +169,10 @@ impl Steps {
         let mut lengths: Vec<u32> = bounds.windows(2).map(|w| w[1].0 - w[0].0).collect();
         lengths.sort_unstable();
         let typical = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
-        if let Some(&last) = bounds.last() {
-            if (range.end as u32 - last.0) * 10 >= typical * 9 {
-                bounds.push(EventIdx(range.end as u32));
-            }
+        if let Some(&last) = bounds.last()
+            && (range.end as u32 - last.0) * 10 >= typical * 9
+        {
+            bounds.push(EventIdx(range.end as u32));
         }
         (bounds.len() > MIN_STEPS)
             .then_some((Self { bounds, source: StepSource::Recurrence { stacks: n_stacks } }, regular))
