@@ -67,7 +67,7 @@ impl Limits {
     }
 }
 
-/// How far [`Machine::feed`] got.
+/// How far [`Machine::feed`](crate::Machine::feed) got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fed {
     /// Bytes used up; the rest must be given again, with more behind it.

@@ -17,7 +17,7 @@ mod source;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
 use args::{Args, Command};
 use exit::ExitStatus;
@@ -48,4 +48,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     }
     .into()
+}
+
+/// The commands and flags, for writing them down.
+pub fn command() -> clap::Command {
+    Args::command()
 }

@@ -148,13 +148,18 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The union of the keys of some items.
+    /// The union of the keys of some items. Segments and traces count where they are lists: other tools write numbers
+    /// under such names.
     #[inline]
     fn keys_of(&mut self, pairs: &[Value], cx: &Context<'_>) -> u64 {
         let mut mask = 0;
         for pair in pairs.chunks_exact(2) {
             if let Kind::Str(id) = pair[0].kind() {
-                mask |= self.words.key(id, cx.atoms).bit();
+                let key = self.words.key(id, cx.atoms);
+                let must_be_list = matches!(key, Key::Segments | Key::DeviceTraces);
+                if !must_be_list || matches!(pair[1].kind(), Kind::List(_) | Kind::Tuple(_)) {
+                    mask |= key.bit();
+                }
             }
         }
         mask
@@ -171,7 +176,7 @@ impl<'a> Builder<'a> {
             Some(self.new_block(pairs, cx))
         } else if has(Key::TotalSize) {
             Some(self.new_segment(pairs, cx))
-        } else if (has(Key::Segments) || has(Key::DeviceTraces)) && self.holds_lists(pairs, cx) {
+        } else if has(Key::Segments) || has(Key::DeviceTraces) {
             Some(self.new_root(pairs, cx))
         } else if has(Key::Stage) || (has(Key::Name) && has(Key::TimeUs)) {
             Some(self.new_annotation(pairs, cx))
@@ -198,17 +203,6 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-    }
-
-    /// Whether a dict's segments or traces are lists: other tools write numbers under such names.
-    fn holds_lists(&mut self, pairs: &[Value], cx: &Context<'_>) -> bool {
-        pairs.chunks_exact(2).any(|pair| match pair[0].kind() {
-            Kind::Str(id) => {
-                matches!(self.words.key(id, cx.atoms), Key::Segments | Key::DeviceTraces)
-                    && matches!(pair[1].kind(), Kind::List(_) | Kind::Tuple(_))
-            }
-            _ => false,
-        })
     }
 
     /// The frame that a value stands for, if it is one.

@@ -218,23 +218,20 @@ fn containers_may_hold_themselves() {
     ] {
         refusal(&pickle(&[body]));
     }
-    // The words of a snapshot, all referring to the dict that holds them.
-    let words = [
-        "segments",
-        "device_traces",
-        "allocator_settings",
-        "host_segments",
-        "host_traces",
-        "external_annotations",
-    ];
-    let mut own = vec![b'}', 0x94, b'('];
-    for word in words {
-        own.extend(text(word));
-        own.extend(b"h\0");
+    // The words of a snapshot, all referring to the dict that holds them or to a list that holds that.
+    let dict = ["allocator_settings", "host_segments", "host_traces", "external_annotations"];
+    let list = ["segments", "device_traces"];
+    let mut own = b"}\x94]\x94h\0a0(".to_vec();
+    for (words, memo) in [(&dict[..], b"h\0"), (&list, b"h\x01")] {
+        own.extend(words.iter().flat_map(|word| [&text(word)[..], memo].concat()));
     }
     own.extend(b"u.");
-    // Neither segments nor traces are lists, so it is no snapshot.
-    refusal(&pickle(&[&own]));
+    let (document, _) = read(&pickle(&[&own])).unwrap();
+    assert!(document.snapshot.devices.is_empty());
+    // Numbers under a snapshot's names, and many more keys, one by one.
+    let mut numbers = [&b"}"[..], &text("segments"), b"K\x05s"].concat();
+    numbers.extend(b"K\x01K\x02s".repeat(MILLION / 5));
+    assert!(refusal(&pickle(&[&numbers, b"."])).contains("a dict with the keys `segments`"));
 }
 
 /// A snapshot in which one thing is referred to a hundred thousand times.
