@@ -75,12 +75,10 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         let bulks = cohorts(cx, group, &runs);
         let usual = *usual.get_or_insert_with(|| usual_pause(cx));
         // What hangs together as a tree is gone through in its own order; a list that is emptied still stands out.
-        let (trigger, order) = match trigger(cx, &bulks, usual) {
-            Trigger::Anywhere => (Trigger::Anywhere, MIXED),
-            _ => {
-                let ordered: Vec<&Cohort> = bulks.iter().filter(|c| c.oldest_first >= OLDEST_FIRST).collect();
-                (trigger_of(cx, &ordered, usual), OLDEST_FIRST)
-            }
+        let (trigger, order) = if trigger(cx, bulks.iter(), usual) == Trigger::Anywhere {
+            (Trigger::Anywhere, MIXED)
+        } else {
+            (trigger(cx, bulks.iter().filter(|c| c.oldest_first >= OLDEST_FIRST), usual), OLDEST_FIRST)
         };
         let cohorts: Vec<Cohort> = bulks.into_iter().filter(|c| c.oldest_first >= order).collect();
         let died = group.members.iter().filter(|&&id| matches!(cx.lifetimes.death(id), Death::At(_))).count();
@@ -126,7 +124,7 @@ fn pause_before(cx: &Context<'_>, runs: &[u32], free: EventIdx) -> Option<i64> {
     let mut later = cx.device.events.time(free)?;
     for i in (0..free.0).rev() {
         let time = cx.device.events.time(EventIdx(i))?;
-        longest = longest.max(Some(later.0 - time.0));
+        longest = longest.max(Some(later.0.saturating_sub(time.0)));
         later = time;
         // The event before the run ends it: what came next may have had to wait.
         if runs.get(i as usize) != run {
@@ -195,19 +193,20 @@ const CHANGING_PLACES: usize = 3;
 /// A full collection goes through every Python object, of which torch alone makes 180,000: that takes longer than this.
 const PAUSE_US: i64 = 10_000;
 
-fn trigger(cx: &Context<'_>, cohorts: &[Cohort], usual_pause: i64) -> Trigger {
-    trigger_of(cx, &cohorts.iter().collect::<Vec<_>>(), usual_pause)
-}
-
-fn trigger_of(cx: &Context<'_>, cohorts: &[&Cohort], usual_pause: i64) -> Trigger {
-    let places: FxHashSet<_> =
-        cohorts.iter().map(|c| cx.symbols.frames(c.free_stack).first().copied()).collect();
+fn trigger<'c>(
+    cx: &Context<'_>,
+    cohorts: impl Iterator<Item = &'c Cohort> + Clone,
+    usual_pause: i64,
+) -> Trigger {
+    let innermost = |c: &Cohort| cx.symbols.frames(c.free_stack).first().copied();
+    let places: FxHashSet<_> = cohorts.clone().map(innermost).collect();
     if places.len() >= CHANGING_PLACES {
         return Trigger::Anywhere;
     }
-    let paused =
-        cohorts.iter().filter(|c| c.pause_us.is_some_and(|p| p >= PAUSE_US && p >= usual_pause * 2)).count();
-    if paused * 5 >= cohorts.len() * 4 { Trigger::AfterPause } else { Trigger::AtOnce }
+    let is_paused =
+        |c: &&Cohort| c.pause_us.is_some_and(|p| p >= PAUSE_US && p >= usual_pause.saturating_mul(2));
+    let (paused, all) = (cohorts.clone().filter(is_paused).count(), cohorts.count());
+    if paused * 5 >= all * 4 { Trigger::AfterPause } else { Trigger::AtOnce }
 }
 
 /// The longest pause between two events of a round, in µs: the median over all rounds. A program may wait for the GPU once a
@@ -220,7 +219,7 @@ fn usual_pause(cx: &Context<'_>) -> i64 {
         if let Some(previous) = previous
             && let Some(longest) = pauses.get_mut(cx.rounds.of_event(EventIdx(i)))
         {
-            *longest = (*longest).max(time.0 - previous);
+            *longest = (*longest).max(time.0.saturating_sub(previous));
         }
         previous = Some(time.0);
     }
@@ -229,7 +228,7 @@ fn usual_pause(cx: &Context<'_>) -> i64 {
 }
 
 fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group, Vec<Cohort>)]) -> Finding {
-    let is_anywhere = trigger(cx, cohorts, 0) == Trigger::Anywhere;
+    let is_anywhere = trigger(cx, cohorts.iter(), 0) == Trigger::Anywhere;
     let largest = cohorts.iter().max_by_key(|c| c.bytes);
     let bytes = largest.map_or(0, |c| c.bytes);
     let blocks = largest.map_or(0, |c| c.members.len());
@@ -284,7 +283,7 @@ fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group
             }
         })
         .collect();
-    let doubt = if !is_anywhere { 0.35 } else { 0.25 / (cohorts.len() - 1) as f64 };
+    let doubt = if is_anywhere { 0.25 / (cohorts.len() - 1) as f64 } else { 0.35 };
     Finding {
         code: DETECTOR.code,
         kind: Kind::ReferenceCycle,

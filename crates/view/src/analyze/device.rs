@@ -40,9 +40,10 @@ pub(super) fn analyze(
         if window == whole { all_steps } else { Steps::of(device, &recording.annotations, symbols, window) };
     let context =
         Context::new(recording, device, symbols, &lifetimes, &steps, window, options.capacity.map(Bytes));
-    let findings =
+    let findings: Vec<Finding> =
         detect(&context).into_iter().map(|f| present(f, recording, device.ordinal, symbols)).collect();
 
+    let grows = findings.iter().any(|f| matches!(f.kind.as_str(), "leak" | "growing"));
     let runs = phase_runs(device, &recording.annotations);
     let curve = Curve::follow(device, &lifetimes, window, &steps, &runs);
     let peak = curve.peak.map(|(event, allocated, reserved)| Peak {
@@ -70,7 +71,7 @@ pub(super) fn analyze(
         (Some(last), false) => {
             let first = events.time(window.from);
             let last = events.time(EventIdx(last));
-            first.zip(last).map(|(a, b)| b.0 - a.0)
+            first.zip(last).map(|(a, b)| b.0.saturating_sub(a.0))
         }
         _ => None,
     };
@@ -104,7 +105,7 @@ pub(super) fn analyze(
         balance: balance(device, &lifetimes, window, symbols),
         peak,
         steps: StepsView { count: steps.count() as u64, source: step_source(steps.source()) },
-        fluctuation_pct: fluctuation(&curve.at_steps, steps.count()),
+        fluctuation_pct: fluctuation(&curve.at_steps, steps.count()).filter(|_| !grows),
         allocated_at_steps: curve.at_steps,
         phases,
         settings: recording.settings.as_ref().map(|s| s.all.clone()).unwrap_or_default(),
