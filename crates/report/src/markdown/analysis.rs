@@ -28,7 +28,7 @@ pub fn render(analysis: &Analysis, top: usize, excerpts: &Excerpts) -> String {
         out.push_str(&format!("{more} left out (`--top {}`).\n\n", analysis.findings.len()));
     }
     for device in &analysis.devices {
-        one_device(&mut out, analysis, device, &places, top);
+        one_device(&mut out, device, &places, top);
     }
     if !analysis.caveats.is_empty() {
         out.push_str("### Keep in mind\n\n");
@@ -115,7 +115,7 @@ fn one_finding(
     }
 }
 
-fn one_device(out: &mut String, analysis: &Analysis, device: &DeviceAnalysis, places: &Places, top: usize) {
+fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: usize) {
     let balance = &device.balance;
     out.push_str(&format!("### {}\n\n", words::device(device.rank, device.device)));
     let mut rows = Vec::new();
