@@ -240,9 +240,9 @@ fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group
     let waited: usize = cohorts
         .iter()
         .filter_map(|c| {
-            let first = c.members.first().and_then(|&id| cx.lifetimes.birth(id))?;
-            let last = c.members.last().and_then(|&id| cx.lifetimes.birth(id))?;
-            Some(cx.rounds.of_event(last) - cx.rounds.of_event(first) + 1)
+            let rounds =
+                c.members.iter().filter_map(|&id| cx.lifetimes.birth(id)).map(|b| cx.rounds.of_event(b));
+            Some(rounds.clone().max()? - rounds.min()? + 1)
         })
         .max()
         .unwrap_or(0);
