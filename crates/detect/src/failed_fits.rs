@@ -1,5 +1,6 @@
 //! Finds memory that was reserved although enough was free.
 
+use rustc_hash::FxHashMap;
 use vramscope_model::{Action, Bytes, StackId};
 use vramscope_replay::{FailedFit, failed_fits};
 
@@ -60,13 +61,12 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
     let stack_of =
         |f: &FailedFit| cx.device.events.stacks().get(f.event.index()).copied().unwrap_or(StackId::ABSENT);
     // The place where most was obtained in vain.
-    let mut by_stack: Vec<(StackId, u64)> = Vec::new();
+    let mut by_stack: FxHashMap<StackId, u64> = FxHashMap::default();
     for fit in &late {
-        match by_stack.iter_mut().find(|(s, _)| *s == stack_of(fit)) {
-            Some((_, bytes)) => *bytes += fit.obtained.0,
-            None => by_stack.push((stack_of(fit), fit.obtained.0)),
-        }
+        *by_stack.entry(stack_of(fit)).or_default() += fit.obtained.0;
     }
+    let mut by_stack: Vec<(StackId, u64)> = by_stack.into_iter().collect();
+    by_stack.sort_unstable();
     let stack = by_stack.iter().max_by_key(|(_, b)| *b).map_or(StackId::ABSENT, |(s, _)| *s);
     let expandable = cx.recording.settings.as_ref().is_some_and(|s| s.expandable_segments);
     let excess = peak.max_reserved.saturating_sub(peak.level.allocated);

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_model::{Action, Bytes, FrameId, StackId};
-use vramscope_replay::AllocId;
+use vramscope_replay::{AllocId, levels_at};
 
 use crate::finding::{Companion, Finding, Kind};
 use crate::groups::Group;
@@ -123,14 +123,12 @@ fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
         }
     }
     for suspect in &mut suspects {
-        let mut bytes_by_stack: Vec<(StackId, u64)> = Vec::new();
+        let mut bytes_by_stack: FxHashMap<StackId, u64> = FxHashMap::default();
         for &id in &suspect.survivors {
-            let (stack, size) = (cx.lifetimes.stack(id), cx.lifetimes.size(id).0);
-            match bytes_by_stack.iter_mut().find(|(s, _)| *s == stack) {
-                Some((_, bytes)) => *bytes += size,
-                None => bytes_by_stack.push((stack, size)),
-            }
+            *bytes_by_stack.entry(cx.lifetimes.stack(id)).or_default() += cx.lifetimes.size(id).0;
         }
+        let mut bytes_by_stack: Vec<(StackId, u64)> = bytes_by_stack.into_iter().collect();
+        bytes_by_stack.sort_unstable();
         if suspect.site.is_some() {
             let sizes = || suspect.survivors.iter().map(|&id| cx.lifetimes.size(id));
             let (least, most) = (sizes().min().unwrap_or_default(), sizes().max().unwrap_or_default());
@@ -370,13 +368,12 @@ fn slope(cx: &Context<'_>, suspect: &Suspect, weight: impl Fn(AllocId) -> f64) -
 /// is reserved but free can be used first.
 fn steps_to_oom(cx: &Context<'_>, bytes_per_step: f64) -> Option<(u64, u64)> {
     let capacity = cx.capacity?.0 as f64;
-    let state = cx.device.last_state()?;
     if bytes_per_step <= 0.0 {
         return None;
     }
-    let reserved = state.reserved().0 as f64;
-    let peak = cx.peak().map_or(reserved, |p| p.max_reserved.0 as f64);
-    let allocated = state.bytes_in(vramscope_model::BlockState::Allocated).0 as f64;
+    let now = *levels_at(cx.device, cx.lifetimes, &[cx.window.to]).first()?;
+    let peak = cx.peak().map_or(now.reserved, |p| p.max_reserved).0 as f64;
+    let allocated = (now.allocated.0 as f64).min(peak);
     let steps = |room: f64| (room.max(0.0) / bytes_per_step) as u64;
     Some((steps(capacity - peak), steps(capacity - allocated)))
 }

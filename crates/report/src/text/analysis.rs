@@ -287,6 +287,9 @@ fn more(page: &mut Page, analysis: &Analysis, layout: &Layout<'_>) {
     if places.clone().next().is_some() && places.into_iter().all(|site| layout.excerpts.get(site).is_none()) {
         ways.push("--source DIR (the lines of code),".to_owned());
     }
+    if analysis.findings.iter().any(|f| f.bytes_per_step.is_some() && f.steps_to_oom.is_none()) {
+        ways.push("--capacity 80GiB (in how many steps such a device is full),".to_owned());
+    }
     ways.push("--format json (everything, for programs)".to_owned());
     page.pieces(Span::new(Role::Dim, "more"), INDENT, Role::Dim, &ways);
 }

@@ -23,6 +23,8 @@ pub(super) struct Outcome {
 const STEADY: usize = 5;
 /// Into how many parts a trace without steps is divided for its curve.
 const PARTS: usize = 60;
+/// The deepest nesting of phases that is followed.
+const MAX_NESTED: usize = 64;
 /// The most phases shown.
 const MAX_PHASES: usize = 40;
 
@@ -214,7 +216,10 @@ impl Curve {
             while runs.get(next_run).is_some_and(|r| r.from <= event) {
                 let start = before.unwrap_or(0);
                 this.runs[next_run] = (start, start, start);
-                open.push(next_run);
+                // Regions nest a few deep; what never ends is not followed for ever.
+                if open.len() < MAX_NESTED {
+                    open.push(next_run);
+                }
                 next_run += 1;
             }
             open.retain(|&i| {
@@ -311,12 +316,15 @@ fn phases(
         sum.peak = sum.peak.max(peak);
         sum.change += i128::from(end) - i128::from(start);
     }
+    sums.sort_by(|a, b| b.peak.cmp(&a.peak).then_with(|| a.name.cmp(&b.name)));
+    let more = sums.len().saturating_sub(MAX_PHASES);
+    sums.truncate(MAX_PHASES);
     let survivors: Vec<(EventIdx, u64)> = lifetimes
         .born()
         .filter(|&id| lifetimes.is_held_at(id, window.to))
         .filter_map(|id| Some((lifetimes.birth(id)?, lifetimes.size(id).0)))
         .collect();
-    let mut phases: Vec<Phase> = sums
+    let phases = sums
         .into_iter()
         .map(|sum| {
             // Runs are sorted by start; those of one name may nest, so an earlier one may still be open.
@@ -324,12 +332,11 @@ fn phases(
                 .iter()
                 .filter(|(birth, _)| {
                     let at = sum.runs.partition_point(|(from, _)| from <= birth);
-                    sum.runs
-                        .get(at.saturating_sub(8)..at)
-                        .is_some_and(|near| near.iter().any(|(_, to)| birth < to))
+                    let near = sum.runs.get(at.saturating_sub(8)..at).unwrap_or(&[]);
+                    near.iter().any(|(_, to)| birth < to)
                 })
                 .map(|(_, size)| size)
-                .sum();
+                .fold(0, |sum: u64, size| sum.saturating_add(*size));
             let count = sum.runs.len() as u64;
             Phase {
                 name: sum.name,
@@ -340,9 +347,6 @@ fn phases(
             }
         })
         .collect();
-    phases.sort_by(|a, b| b.peak_allocated.cmp(&a.peak_allocated).then_with(|| a.name.cmp(&b.name)));
-    let more = phases.len().saturating_sub(MAX_PHASES);
-    phases.truncate(MAX_PHASES);
     (phases, more)
 }
 
