@@ -22,7 +22,8 @@ run out while most of what it holds is garbage.
 ## How it decides
 Blocks of one place that were born in several different steps die together, with no allocation in between, oldest first, as the collector
 goes through them; and that happens again and again. (A list that is emptied gives back the newest first; a function that ends gives back what was
-born in one step.) It is surer where the frees come from unrelated lines: the collector runs wherever Python happens to allocate.
+born in one step.) Then either the frees come from changing places, since the collector runs wherever Python happens to allocate, or each bulk comes after
+a pause as long as a full collection takes: a `dict` that is emptied gives back oldest first too, but at once.
 
 ## What to do
 Break the cycle: an exception kept in a local variable, an object that refers to itself through a callback or a hook, a closure over `self`.
@@ -36,21 +37,28 @@ struct Cohort {
     members: Vec<AllocId>,
     /// Where they were given back.
     free_stack: StackId,
+    /// The share of neighbours of which the older was given back first.
+    oldest_first: f64,
+    /// The longest pause that led to it, in µs.
+    pause_us: Option<i64>,
     bytes: u64,
 }
 
 /// Fewer blocks dying together are no bulk.
 const MIN_MEMBERS: usize = 3;
+/// From this share on a bulk counts as given back oldest first.
+const OLDEST_FIRST: f64 = 0.75;
+/// From this share on it is at least not newest first.
+const MIXED: f64 = 0.5;
 /// Fewer bulks could be chance.
 const MIN_COHORTS: usize = 2;
-/// The same where all are given back at one line, as a container that is emptied there would be.
-const MIN_COHORTS_AT_ONE_LINE: usize = 3;
 
 fn check(cx: &Context<'_>) -> Vec<Finding> {
     // Steps of equal size are no clock for this: blocks of one step would seem to come from several.
     let runs = free_runs(cx);
     let shortest_round = cx.rounds.shortest();
     let mut hits: Vec<(&Group, Vec<Cohort>)> = Vec::new();
+    let mut usual = None;
     for group in cx.groups.iter() {
         if group.members.len() < MIN_MEMBERS * MIN_COHORTS {
             continue;
@@ -64,11 +72,21 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         if group.members.iter().filter(waited).count() < MIN_COHORTS {
             continue;
         }
-        let cohorts = cohorts(cx, group, &runs);
+        let bulks = cohorts(cx, group, &runs);
+        let usual = *usual.get_or_insert_with(|| usual_pause(cx));
+        // What hangs together as a tree is gone through in its own order; a list that is emptied still stands out.
+        let (trigger, order) = if trigger(cx, bulks.iter(), usual) == Trigger::Anywhere {
+            (Trigger::Anywhere, MIXED)
+        } else {
+            (trigger(cx, bulks.iter().filter(|c| c.oldest_first >= OLDEST_FIRST), usual), OLDEST_FIRST)
+        };
+        let cohorts: Vec<Cohort> = bulks.into_iter().filter(|c| c.oldest_first >= order).collect();
         let died = group.members.iter().filter(|&&id| matches!(cx.lifetimes.death(id), Death::At(_))).count();
         let in_bulk: usize = cohorts.iter().map(|c| c.members.len()).sum();
-        let needed = if is_at_one_line(cx, &cohorts) { MIN_COHORTS_AT_ONE_LINE } else { MIN_COHORTS };
-        if cohorts.len() >= needed && in_bulk * 4 >= died {
+        if cohorts.len() < MIN_COHORTS || in_bulk * 4 < died {
+            continue;
+        }
+        if trigger != Trigger::AtOnce {
             hits.push((group, cohorts));
         }
     }
@@ -99,6 +117,23 @@ fn free_runs(cx: &Context<'_>) -> Vec<u32> {
         .collect()
 }
 
+/// The longest pause, in µs, in the run of frees that leads to a free.
+fn pause_before(cx: &Context<'_>, runs: &[u32], free: EventIdx) -> Option<i64> {
+    let run = runs.get(free.index());
+    let mut longest = None;
+    let mut later = cx.device.events.time(free)?;
+    for i in (0..free.0).rev() {
+        let time = cx.device.events.time(EventIdx(i))?;
+        longest = longest.max(Some(later.0.saturating_sub(time.0)));
+        later = time;
+        // The event before the run ends it: what came next may have had to wait.
+        if runs.get(i as usize) != run {
+            break;
+        }
+    }
+    longest
+}
+
 fn cohorts(cx: &Context<'_>, group: &Group, runs: &[u32]) -> Vec<Cohort> {
     let mut deaths: Vec<(EventIdx, AllocId)> = group
         .members
@@ -122,28 +157,78 @@ fn cohorts(cx: &Context<'_>, group: &Group, runs: &[u32]) -> Vec<Cohort> {
             rounds.sort_unstable();
             rounds.dedup();
             let ascending = bulk.windows(2).filter(|w| w[0].1 < w[1].1).count();
-            let oldest_first = ascending * 4 >= (bulk.len() - 1) * 3;
-            (rounds.len() >= MIN_MEMBERS && oldest_first).then(|| Cohort {
-                members: bulk.iter().map(|&(_, id)| id).collect(),
-                free_stack: bulk
-                    .first()
-                    .and_then(|&(at, _)| cx.device.events.stacks().get(at.index()).copied())
-                    .unwrap_or(StackId::ABSENT),
-                bytes: bulk.iter().map(|&(_, id)| cx.lifetimes.size(id).0).sum(),
+            (rounds.len() >= MIN_MEMBERS).then(|| {
+                let first = bulk.first().map_or(EventIdx(0), |b| b.0);
+                Cohort {
+                    members: bulk.iter().map(|&(_, id)| id).collect(),
+                    free_stack: cx
+                        .device
+                        .events
+                        .stacks()
+                        .get(first.index())
+                        .copied()
+                        .unwrap_or(StackId::ABSENT),
+                    pause_us: pause_before(cx, runs, first),
+                    oldest_first: ascending as f64 / (bulk.len() - 1) as f64,
+                    bytes: bulk.iter().map(|&(_, id)| cx.lifetimes.size(id).0).sum(),
+                }
             })
         })
         .collect()
 }
 
-/// Whether all bulks were given back by one stack (or nobody knows by which).
-fn is_at_one_line(cx: &Context<'_>, cohorts: &[Cohort]) -> bool {
-    let stacks: FxHashSet<_> =
-        cohorts.iter().map(|c| cx.symbols.frames(c.free_stack).first().copied()).collect();
-    stacks.len() <= 1
+/// How bulks were given back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trigger {
+    /// At places that change: Python's collector runs wherever Python allocates.
+    Anywhere,
+    /// At a few lines, each time after a pause as long as a full collection takes.
+    AfterPause,
+    /// At a few lines, at once, as a container is emptied; or nobody knows.
+    AtOnce,
+}
+
+/// Fewer places may be the lines where containers are emptied.
+const CHANGING_PLACES: usize = 3;
+/// A full collection goes through every Python object, of which torch alone makes 180,000: that takes longer than this.
+const PAUSE_US: i64 = 10_000;
+
+fn trigger<'c>(
+    cx: &Context<'_>,
+    cohorts: impl Iterator<Item = &'c Cohort> + Clone,
+    usual_pause: i64,
+) -> Trigger {
+    let innermost = |c: &Cohort| cx.symbols.frames(c.free_stack).first().copied();
+    let places: FxHashSet<_> = cohorts.clone().map(innermost).collect();
+    if places.len() >= CHANGING_PLACES {
+        return Trigger::Anywhere;
+    }
+    let is_paused =
+        |c: &&Cohort| c.pause_us.is_some_and(|p| p >= PAUSE_US && p >= usual_pause.saturating_mul(2));
+    let (paused, all) = (cohorts.clone().filter(is_paused).count(), cohorts.count());
+    if paused * 5 >= all * 4 { Trigger::AfterPause } else { Trigger::AtOnce }
+}
+
+/// The longest pause between two events of a round, in µs: the median over all rounds. A program may wait for the GPU once a
+/// step.
+fn usual_pause(cx: &Context<'_>) -> i64 {
+    let mut pauses = vec![0; cx.rounds.count()];
+    let mut previous: Option<i64> = None;
+    for i in cx.window.from.0..cx.window.to.0 {
+        let Some(time) = cx.device.events.time(EventIdx(i)) else { continue };
+        if let Some(previous) = previous
+            && let Some(longest) = pauses.get_mut(cx.rounds.of_event(EventIdx(i)))
+        {
+            *longest = (*longest).max(time.0.saturating_sub(previous));
+        }
+        previous = Some(time.0);
+    }
+    pauses.sort_unstable();
+    pauses.get(pauses.len() / 2).copied().unwrap_or(0)
 }
 
 fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group, Vec<Cohort>)]) -> Finding {
-    let one_line = is_at_one_line(cx, cohorts);
+    let is_anywhere = trigger(cx, cohorts.iter(), 0) == Trigger::Anywhere;
     let largest = cohorts.iter().max_by_key(|c| c.bytes);
     let bytes = largest.map_or(0, |c| c.bytes);
     let blocks = largest.map_or(0, |c| c.members.len());
@@ -155,28 +240,31 @@ fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group
     let waited: usize = cohorts
         .iter()
         .filter_map(|c| {
-            let first = c.members.first().and_then(|&id| cx.lifetimes.birth(id))?;
-            let last = c.members.last().and_then(|&id| cx.lifetimes.birth(id))?;
-            Some(cx.rounds.of_event(last) - cx.rounds.of_event(first) + 1)
+            let rounds =
+                c.members.iter().filter_map(|&id| cx.lifetimes.birth(id)).map(|b| cx.rounds.of_event(b));
+            Some(rounds.clone().max()? - rounds.min()? + 1)
         })
         .max()
         .unwrap_or(0);
     let mut evidence = vec![
         format!(
-            "{total} blocks were given back in {} bulks, oldest first, each of blocks born over up to {waited} {}",
+            "{total} blocks were given back in {} bulks, the older ones first, each of blocks born over up to {waited} {}",
             cohorts.len(),
             cx.rounds.unit(waited)
         ),
         "nothing was allocated while a bulk was given back, as when Python's garbage collector runs"
             .to_owned(),
     ];
-    let places: FxHashSet<StackId> = cohorts.iter().map(|c| c.free_stack).collect();
-    if one_line {
-        evidence.push(
-            "all bulks were given back by the same line; a dict or deque that is emptied there would look the same".to_owned(),
-        );
-    } else {
+    if is_anywhere {
+        let places: FxHashSet<StackId> = cohorts.iter().map(|c| c.free_stack).collect();
         evidence.push(format!("they were given back from {} different places in the code", places.len()));
+    } else {
+        let pause = cohorts.iter().filter_map(|c| c.pause_us).min().unwrap_or(0);
+        evidence.push(format!(
+            "each bulk came after a pause of at least {} ms, as long as a full collection takes; a container that is emptied \
+             gives back at once",
+            pause / 1000
+        ));
     }
     let time = |id: Option<&AllocId>| {
         id.and_then(|&id| cx.lifetimes.birth(id)).and_then(|b| cx.device.events.time(b))
@@ -195,7 +283,7 @@ fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group
             }
         })
         .collect();
-    let doubt = if one_line { 0.4 } else { 0.25 / (cohorts.len() - 1) as f64 };
+    let doubt = if is_anywhere { 0.25 / (cohorts.len() - 1) as f64 } else { 0.35 };
     Finding {
         code: DETECTOR.code,
         kind: Kind::ReferenceCycle,

@@ -41,7 +41,7 @@ impl<'a> Context<'a> {
         capacity: Option<Bytes>,
     ) -> Self {
         let rounds = Rounds::of(device, steps, window);
-        let groups = Groups::of(lifetimes, symbols, window);
+        let groups = Groups::of(device, lifetimes, symbols, window);
         Self {
             recording,
             device,

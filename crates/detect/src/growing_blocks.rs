@@ -47,22 +47,29 @@ fn judge(cx: &Context<'_>, group: &Group) -> Option<Finding> {
         return None;
     }
     let size = |id: AllocId| cx.lifetimes.requested(id).0;
-    let (first, last) = (*members.first()?, *members.last()?);
-    let step = size(*members.get(1)?).checked_sub(size(first)).filter(|&s| s > 0)?;
-    let grows = members.windows(2).all(|w| size(w[1]).checked_sub(size(w[0])) == Some(step));
-    if !grows || size(first) > step * FROM_NOTHING {
+    // Several at a time have the same size: keys and values of each layer, say.
+    let generations: Vec<&[AllocId]> = members.chunk_by(|&a, &b| size(a) == size(b)).collect();
+    let width = generations.first()?.len();
+    let sizes: Vec<u64> = generations.iter().filter_map(|g| g.first()).map(|&id| size(id)).collect();
+    let (&smallest, &largest) = (sizes.first()?, sizes.last()?);
+    let step = sizes.get(1)?.checked_sub(smallest).filter(|&s| s > 0)?;
+    let grows = sizes.windows(2).all(|w| w[1].checked_sub(w[0]) == Some(step));
+    let (last, complete) = generations.split_last()?;
+    let is_even = complete.iter().all(|g| g.len() == width) && last.len() <= width;
+    if sizes.len() < MIN_BIRTHS || !grows || !is_even || smallest > step * FROM_NOTHING {
         return None;
     }
-    let is_replaced =
-        members.windows(2).all(|w| match (cx.lifetimes.death(w[0]), cx.lifetimes.birth(w[1])) {
+    let is_replaced = members.iter().zip(members.iter().skip(width)).all(|(&old, &new)| {
+        match (cx.lifetimes.death(old), cx.lifetimes.birth(new)) {
             (Death::At(death), Some(birth)) => death > birth,
             _ => false,
-        });
+        }
+    });
+    let held: Vec<AllocId> =
+        members.iter().copied().filter(|&id| cx.lifetimes.is_held_at(id, cx.window.to)).collect();
     let goes_on = |birth: EventIdx| cx.rounds.of_event(birth) + 3 > cx.rounds.count();
-    if !is_replaced
-        || !cx.lifetimes.is_held_at(last, cx.window.to)
-        || !cx.lifetimes.birth(last).is_some_and(goes_on)
-    {
+    let (first, last) = (*members.first()?, *members.last()?);
+    if !is_replaced || held.is_empty() || !cx.lifetimes.birth(last).is_some_and(goes_on) {
         return None;
     }
     let time = |id: AllocId| cx.lifetimes.birth(id).and_then(|b| cx.device.events.time(b));
@@ -76,27 +83,29 @@ fn judge(cx: &Context<'_>, group: &Group) -> Option<Finding> {
         title: "a block is replaced by a larger one, round after round".to_owned(),
         site: cx.symbols.site(group.stack),
         stack: group.stack,
-        bytes: cx.lifetimes.size(last),
-        blocks: 1,
-        block_size: Some(cx.lifetimes.size(last)),
-        bytes_per_step: per_round((size(last) - size(first)) as f64),
+        bytes: held.iter().map(|&id| cx.lifetimes.size(id)).sum(),
+        blocks: held.len() as u64,
+        block_size: (held.len() == 1).then(|| cx.lifetimes.size(last)),
+        bytes_per_step: per_round(((largest - smallest) * width as u64) as f64),
         blocks_per_step: None,
         steps_to_oom: None,
         first: time(first),
         last: time(last),
         evidence: vec![
             format!(
-                "{} times a block was allocated here that is {} larger than the one before, from {} to {}",
-                members.len(),
+                "{} times a block was allocated here that is {} larger than the one before, from {} to {}{}",
+                sizes.len(),
                 Bytes(step),
-                Bytes(size(first)),
-                Bytes(size(last))
+                Bytes(smallest),
+                Bytes(largest),
+                if width > 1 { format!(", {width} at a time") } else { String::new() }
             ),
             "each was given back only after its successor had been made".to_owned(),
         ],
         advice: vec![
             "if this is `x = torch.cat([x, new])`: keep a list of CPU tensors instead, or allocate the final size once"
                 .to_owned(),
+            "if it is a cache of keys and values: bound or crop it; during a single request it is meant to grow".to_owned(),
         ],
         companions: Vec::new(),
     })

@@ -5,8 +5,10 @@
 //!
 //! Source: the leak detection reference, §5 (survivors by birth; age spread of survivors, Šor & Srirama; `BLeak`'s round trips).
 
+use vramscope_model::EventIdx;
 use vramscope_replay::{AllocId, Death, Lifetimes, Window};
 
+use crate::groups::Group;
 use crate::rounds::Rounds;
 
 /// What became of a group.
@@ -46,11 +48,14 @@ const IN_FLIGHT: usize = 1;
 pub(crate) const MIN_BIRTHS: usize = 3;
 /// Fewer separate births leave room for a cache that is not full yet.
 const SURE_BIRTHS: usize = 6;
+/// With fewer births an odd death may be all that tells a bounded store.
+const MANY_BIRTHS: usize = 20;
 /// Fewer separate bursts (where births come in bursts) do.
 const SURE_BURSTS: usize = 4;
 
-/// Looks at the members of a group, given in the order of their births.
-pub(crate) fn judge(members: &[AllocId], lifetimes: &Lifetimes, rounds: &Rounds, window: Window) -> Growth {
+/// Looks at a group.
+pub(crate) fn judge(group: &Group, lifetimes: &Lifetimes, rounds: &Rounds, window: Window) -> Growth {
+    let members = group.members.as_slice();
     let n_rounds = rounds.count();
     let survivors: Vec<AllocId> =
         members.iter().copied().filter(|&id| lifetimes.is_held_at(id, window.to)).collect();
@@ -67,7 +72,7 @@ pub(crate) fn judge(members: &[AllocId], lifetimes: &Lifetimes, rounds: &Rounds,
     if growth.survivors.len() < MIN_BIRTHS || n_rounds < MIN_BIRTHS + 2 {
         return growth;
     }
-    let round_of = |id: AllocId| lifetimes.birth(id).map_or(0, |b| rounds.of_event(b));
+    let round_of = |id: AllocId| lifetimes.birth(id).map_or(0, |b| rounds.of_event(b)).min(n_rounds);
     let counted: Vec<usize> = growth
         .survivors
         .iter()
@@ -80,18 +85,13 @@ pub(crate) fn judge(members: &[AllocId], lifetimes: &Lifetimes, rounds: &Rounds,
         return growth;
     }
 
-    let mut lives: Vec<usize> = members
-        .iter()
-        .filter_map(|&id| match lifetimes.death(id) {
-            Death::At(at) if at < window.to => {
-                Some(rounds.of_event(at).min(n_rounds) - round_of(id).min(n_rounds))
-            }
-            _ => None,
-        })
-        .collect();
-    lives.sort_unstable_by(|a, b| b.cmp(a));
-    let odd = lives.len().min(growth.survivors.len()) / 20;
-    growth.longest_life = lives.get(odd).copied().unwrap_or(0);
+    let deaths = Deaths::of(group, lifetimes, rounds, window);
+    let held = held_at_ends(group, lifetimes, rounds, window);
+    let first = growth.birth_rounds.first().copied().unwrap_or(0) as usize;
+    let before = held.get(..first).and_then(|h| h.iter().max()).copied().unwrap_or(0);
+    let is_record = held.last().copied().unwrap_or(0) * 4 >= before * 5;
+    // A sawtooth rises too, but only to where it has been before: there no death is an odd one.
+    growth.longest_life = deaths.longest_life(is_record && growth.birth_rounds.len() >= MANY_BIRTHS);
     let mut old: Vec<usize> = counted
         .iter()
         .copied()
@@ -100,46 +100,95 @@ pub(crate) fn judge(members: &[AllocId], lifetimes: &Lifetimes, rounds: &Rounds,
     growth.older_than_any_freed = old.len();
     old.dedup();
 
-    let first = growth.birth_rounds.first().copied().unwrap_or(0) as usize;
     let spacing = Spacing::of(&growth.birth_rounds, n_rounds);
     growth.bursts = spacing.bursts;
-    let held = held_at_ends(members, lifetimes, rounds, window);
-    if !spacing.is_lasting || !keeps_rising(&held, first) {
+    if !keeps_rising(&held, first) {
         return growth;
     }
-    // Blocks as old as the oldest survivor are given back: a queue whose length grows, or a bounded store.
-    if old.len() < MIN_BIRTHS || old.len() * 4 < growth.birth_rounds.len() {
-        // A sawtooth rises too, but only to where it has been before, and what dies in it dies in bulk.
-        let before = held.get(..first).and_then(|h| h.iter().max()).copied().unwrap_or(0);
-        let now = held.last().copied().unwrap_or(0);
-        let mut death_rounds: Vec<usize> = members
-            .iter()
-            .filter_map(|&id| match lifetimes.death(id) {
-                Death::At(at) if at < window.to => Some(rounds.of_event(at)),
-                _ => None,
-            })
-            .collect();
-        death_rounds.dedup();
-        // Where something is full, as many go as come from the first that goes on.
-        let first_death = death_rounds.iter().min().copied().unwrap_or(n_rounds);
-        let since = members.iter().filter(|&&id| round_of(id) > first_death).count() as i64;
-        let gained = now - held.get(first_death).copied().unwrap_or(now);
-        let is_queue = now * 4 >= before * 5
-            && gained * 5 >= since
-            && since as usize >= SURE_BIRTHS
-            && death_rounds.len() >= SURE_BIRTHS
-            && growth.birth_rounds.len() >= SURE_BIRTHS;
-        growth.fate = if is_queue { Fate::Backlog } else { Fate::Settled };
-        return growth;
+    let outlives = old.len() >= MIN_BIRTHS && old.len() * 4 >= growth.birth_rounds.len();
+    if spacing.is_lasting && outlives {
+        let enough = if spacing.bursts < growth.birth_rounds.len() {
+            spacing.bursts >= SURE_BURSTS
+        } else {
+            growth.birth_rounds.len() >= SURE_BIRTHS
+        };
+        growth.fate = if enough && !spacing.is_slowing { Fate::Kept } else { Fate::MaybeBounded };
+    } else if is_record && growth.birth_rounds.len() >= SURE_BIRTHS && deaths.are_outnumbered(&held) {
+        // Blocks as old as the oldest survivor are given back, but more come than go.
+        growth.fate = Fate::Backlog;
     }
-    let enough = if spacing.bursts < growth.birth_rounds.len() {
-        spacing.bursts >= SURE_BURSTS
-    } else {
-        growth.birth_rounds.len() >= SURE_BIRTHS
-    };
-    growth.fate = if enough && !spacing.is_slowing { Fate::Kept } else { Fate::MaybeBounded };
-    leave_out_set_up(&mut growth.survivors, lifetimes, round_of);
+    if growth.fate != Fate::Settled {
+        leave_out_set_up(&mut growth.survivors, lifetimes, round_of);
+    }
     growth
+}
+
+/// The deaths of a group, by round.
+struct Deaths {
+    /// For each round in which any block died: the round, and the longest time that one of them was held, in rounds.
+    rounds: Vec<(usize, usize)>,
+    /// Rounds in which blocks were born that were held for long or still are, one entry each.
+    lasting_births: Vec<usize>,
+}
+
+impl Deaths {
+    fn of(group: &Group, lifetimes: &Lifetimes, rounds: &Rounds, window: Window) -> Self {
+        let n_rounds = rounds.count();
+        let round = |event: EventIdx| rounds.of_event(event).min(n_rounds);
+        let mut all: Vec<(usize, usize)> = Vec::new();
+        let mut lives: Vec<(usize, Option<usize>)> = Vec::with_capacity(group.members.len());
+        for &id in &group.members {
+            let born = lifetimes.birth(id).map_or(0, round);
+            match lifetimes.death(id) {
+                Death::At(at) if at < window.to => {
+                    all.push((round(at), round(at) - born));
+                    lives.push((born, Some(round(at) - born)));
+                }
+                Death::Unrecorded => {}
+                _ => lives.push((born, None)),
+            }
+        }
+        // Of those older than the window at least this much of their time is known.
+        all.extend(group.older_deaths.iter().map(|&at| (round(at), round(at))));
+        all.sort_unstable();
+        // What dies together is one observation: a list that was emptied, say.
+        let mut deaths: Vec<(usize, usize)> = Vec::new();
+        for (round, life) in all {
+            match deaths.last_mut() {
+                Some(last) if last.0 == round => last.1 = last.1.max(life),
+                _ => deaths.push((round, life)),
+            }
+        }
+        let long = deaths.iter().map(|d| d.1).max().unwrap_or(0) / 2;
+        let lasting_births = lives
+            .into_iter()
+            .filter(|(_, life)| life.is_none_or(|l| l > long))
+            .map(|(born, _)| born)
+            .collect();
+        Self { rounds: deaths, lasting_births }
+    }
+
+    /// The longest time that a block was held that is gone. Where it may, it leaves out a few odd ones.
+    fn longest_life(&self, may_leave_out: bool) -> usize {
+        let mut lives: Vec<usize> = self.rounds.iter().map(|d| d.1).collect();
+        lives.sort_unstable_by(|a, b| b.cmp(a));
+        let odd = if may_leave_out { (lives.len() / 20).max(1) } else { 0 };
+        lives.get(odd).copied().unwrap_or(0)
+    }
+
+    /// Whether more blocks come than go ever since the first one went that had been held for long. Where something is full,
+    /// as many go as come.
+    fn are_outnumbered(&self, held: &[i64]) -> bool {
+        let longest = self.rounds.iter().map(|d| d.1).max().unwrap_or(0);
+        let long: Vec<usize> = self.rounds.iter().filter(|d| d.1 * 2 > longest).map(|d| d.0).collect();
+        let Some(&first) = long.first() else { return false };
+        let since = self.lasting_births.iter().filter(|&&born| born > first).count() as i64;
+        let gained = held.last().copied().unwrap_or(0) - held.get(first).copied().unwrap_or(0);
+        long.len() >= MIN_BIRTHS
+            && self.rounds.len() >= SURE_BIRTHS
+            && since >= SURE_BIRTHS as i64
+            && gained * 5 >= since
+    }
 }
 
 /// Takes out what the same line allocated once at the beginning and is meant to stay, such as a library's workspace: blocks
@@ -219,20 +268,25 @@ fn is_even(births: &[u32], end: u32) -> (bool, u32) {
     (even, max_gap)
 }
 
-/// How many blocks of a group are held at the end of each round.
-fn held_at_ends(members: &[AllocId], lifetimes: &Lifetimes, rounds: &Rounds, window: Window) -> Vec<i64> {
+/// How many blocks of a group are held at the end of each round, counting those older than the window that die in it.
+fn held_at_ends(group: &Group, lifetimes: &Lifetimes, rounds: &Rounds, window: Window) -> Vec<i64> {
     let n_rounds = rounds.count();
+    let round = |event: EventIdx| rounds.of_event(event).min(n_rounds);
     let mut change = vec![0i64; n_rounds + 1];
-    for &id in members {
-        let born = lifetimes.birth(id).map_or(0, |b| rounds.of_event(b)).min(n_rounds);
+    for &id in &group.members {
+        let born = lifetimes.birth(id).map_or(0, round);
         let died = match lifetimes.death(id) {
-            Death::At(at) if at < window.to => rounds.of_event(at).min(n_rounds),
+            Death::At(at) if at < window.to => round(at),
             // Nobody knows how long it was held; it is gone, so it is no growth.
             Death::Unrecorded => born,
             _ => n_rounds,
         };
         change[born] += 1;
         change[died] -= 1;
+    }
+    for &at in &group.older_deaths {
+        change[0] += 1;
+        change[round(at)] -= 1;
     }
     change.truncate(n_rounds);
     let mut held = 0;

@@ -18,7 +18,7 @@ pub(crate) struct Rounds {
 impl Rounds {
     pub(crate) fn of(device: &DeviceRecording, steps: &Steps, window: Window) -> Self {
         if steps.count() >= MIN_STEPS {
-            return Self { ends: steps.ends().to_vec(), are_steps: true };
+            return Self { ends: with_tail(steps, window), are_steps: true };
         }
         let actions = device.events.actions();
         let range = window.from.index()..window.to.index().min(actions.len());
@@ -70,4 +70,19 @@ impl Rounds {
             (false, _) => "parts of the trace",
         }
     }
+}
+
+/// The ends of steps, and, where the trace goes on much longer than the step in flight would, of as many more rounds of the
+/// usual length: a loop that has ended must not seem to go on to the end.
+fn with_tail(steps: &Steps, window: Window) -> Vec<EventIdx> {
+    let mut ends = steps.ends().to_vec();
+    let mut lengths: Vec<u32> = steps.bounds().windows(2).map(|w| w[1].0 - w[0].0).collect();
+    lengths.sort_unstable();
+    let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0).max(1);
+    let last = ends.last().map_or(0, |e| e.0);
+    let more = window.to.0.saturating_sub(last) / usual;
+    if more >= 3 {
+        ends.extend((1..=more).map(|i| EventIdx(last + i * usual)));
+    }
+    ends
 }

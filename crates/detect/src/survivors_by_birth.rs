@@ -1,7 +1,7 @@
 //! Finds memory that is kept, by when the blocks that are left were born.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vramscope_model::{Bytes, FrameId, StackId};
+use vramscope_model::{Action, Bytes, FrameId, StackId};
 use vramscope_replay::AllocId;
 
 use crate::finding::{Companion, Finding, Kind};
@@ -48,6 +48,15 @@ struct Suspect {
 
 fn check(cx: &Context<'_>) -> Vec<Finding> {
     let mut suspects = suspects(cx);
+    if !frees_anything(cx) {
+        // A program that frees nothing is still being set up, as far as anyone can tell: a model is loaded layer by layer.
+        if ran_out(cx) {
+            return Vec::new();
+        }
+        for suspect in &mut suspects {
+            suspect.fate = Fate::MaybeBounded;
+        }
+    }
     suspects.sort_by_key(|s| (std::cmp::Reverse(s.bytes), s.site, s.stack));
     let mut findings = Vec::new();
     while !suspects.is_empty() {
@@ -63,13 +72,30 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
+/// Whether the program gave back more than a few blocks of those that it allocated in the window, as events or the last
+/// state tell.
+fn frees_anything(cx: &Context<'_>) -> bool {
+    let born =
+        |id: &AllocId| cx.lifetimes.birth(*id).is_some_and(|b| b >= cx.window.from && b < cx.window.to);
+    let died = |id: &AllocId| !cx.lifetimes.is_held_at(*id, cx.window.to);
+    let births = cx.lifetimes.born().filter(born).count();
+    let deaths = cx.lifetimes.born().filter(born).filter(died).count();
+    deaths * 50 >= births
+}
+
+/// Whether a request failed.
+fn ran_out(cx: &Context<'_>) -> bool {
+    let range = cx.window.from.index()..cx.window.to.index().min(cx.device.events.len());
+    cx.device.events.actions().get(range).is_some_and(|a| a.contains(&Action::Oom))
+}
+
 /// Judges each stack, then each line over the stacks that show nothing by themselves, and joins what was found by line.
 fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
-    let judge = |members: &[AllocId]| growth::judge(members, cx.lifetimes, &cx.rounds, cx.window);
+    let judge = |group: &Group| growth::judge(group, cx.lifetimes, &cx.rounds, cx.window);
     let mut suspects: Vec<Suspect> = Vec::new();
     let mut convicted: FxHashSet<StackId> = FxHashSet::default();
     for group in cx.groups.iter() {
-        let growth = judge(&group.members);
+        let growth = judge(group);
         if growth.fate != Fate::Settled {
             convicted.insert(group.stack);
             add(&mut suspects, cx.symbols.site(group.stack), growth);
@@ -90,8 +116,8 @@ fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
                 .site(g.stack)
                 .is_some_and(|s| left.get(&s).is_some_and(|&n| n >= growth::MIN_BIRTHS))
     };
-    for (site, members) in cx.groups.by_site(cx.symbols, is_open) {
-        let growth = judge(&members);
+    for (site, joined) in cx.groups.by_site(cx.symbols, is_open) {
+        let growth = judge(&joined);
         if growth.fate != Fate::Settled {
             add(&mut suspects, Some(site), growth);
         }

@@ -30,6 +30,14 @@ impl State {
         self.segments.iter().map(|s| s.size).sum()
     }
 
+    /// The block that starts at an address.
+    pub fn block_at(&self, addr: u64) -> Option<&Block> {
+        let i = self.segments.partition_point(|s| s.addr <= addr).checked_sub(1)?;
+        let segment = self.segments.get(i)?;
+        let j = segment.blocks.binary_search_by_key(&addr, |b| b.addr).ok()?;
+        segment.blocks.get(j)
+    }
+
     /// Every block with its segment.
     pub fn blocks(&self) -> impl Iterator<Item = (&Segment, &Block)> {
         self.segments.iter().flat_map(|s| s.blocks.iter().map(move |b| (s, b)))

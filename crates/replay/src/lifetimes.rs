@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use vramscope_model::{Action, BlockState, Bytes, DeviceRecording, EventIdx, Settings, StackId};
+use vramscope_model::{Action, BlockState, Bytes, DeviceRecording, EventIdx, Settings, StackId, State};
 
 use crate::{curve, placement};
 
@@ -88,6 +88,7 @@ impl Lifetimes {
     pub fn of(device: &DeviceRecording, settings: Option<&Settings>) -> Self {
         let mut this = Self::follow(device);
         this.settle_with_state(device);
+        this.name_by_earlier_states(device);
         this.move_before_first();
         let sizes = placement::block_sizes(device, &this, settings);
         this.size = sizes;
@@ -211,7 +212,7 @@ impl Lifetimes {
                 }
                 // A stack that the event lacks may be on the block (recording with `context="state"`).
                 let stack = &mut self.stack[id as usize];
-                if !stack.has_frames() {
+                if !stack.has_frames() && block.stack.has_frames() {
                     *stack = block.stack;
                 }
             } else {
@@ -224,6 +225,29 @@ impl Lifetimes {
         for id in gone {
             self.death[id as usize] = UNRECORDED;
             self.agreement.only_trace += 1;
+        }
+    }
+
+    /// Earlier snapshots know the stacks of blocks whose allocation the trace does not hold any more.
+    fn name_by_earlier_states(&mut self, device: &DeviceRecording) {
+        let Some((_, earlier)) = device.states.split_last() else { return };
+        if earlier.is_empty() || !self.birth.contains(&BEFORE) {
+            return;
+        }
+        // Until the block dies every state shows it; those after its death show what came to lie there.
+        for id in 0..self.birth.len() {
+            if self.birth[id] != BEFORE || self.stack[id].has_frames() {
+                continue;
+            }
+            let is_before_death = |s: &&State| s.after.is_none_or(|a| a.0 <= self.death[id]);
+            let shown = earlier.iter().filter(is_before_death).rev().find_map(|s| s.block_at(self.addr[id]));
+            if let Some(block) = shown
+                && block.state == BlockState::Allocated
+                && block.requested.unwrap_or(block.size).0 == self.requested[id]
+                && block.stack.has_frames()
+            {
+                self.stack[id] = block.stack;
+            }
         }
     }
 

@@ -165,14 +165,16 @@ impl Steps {
             .or_else(|| candidates.last().map(|&rounds| (rounds, births(rounds))))?;
         let regular = is_regular(&bounds);
         let n_stacks = recurring.iter().filter(|(_, g)| g.runs == rounds).count();
-        // A last round as long as the others is whole.
+        // A last round as long as the others is whole; what is much longer is no round, the loop has ended.
         let mut lengths: Vec<u32> = bounds.windows(2).map(|w| w[1].0 - w[0].0).collect();
         lengths.sort_unstable();
         let typical = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
-        if let Some(&last) = bounds.last()
-            && (range.end as u32 - last.0) * 10 >= typical * 9
-        {
-            bounds.push(EventIdx(range.end as u32));
+        if let Some(&last) = bounds.last() {
+            let rest = range.end as u32 - last.0;
+            if rest * 10 >= typical * 9 {
+                let longest = lengths.last().copied().unwrap_or(0).max(typical * 2);
+                bounds.push(EventIdx(last.0 + rest.min(longest)));
+            }
         }
         (bounds.len() > MIN_STEPS)
             .then_some((Self { bounds, source: StepSource::Recurrence { stacks: n_stacks } }, regular))

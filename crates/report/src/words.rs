@@ -62,15 +62,6 @@ pub(crate) fn places(analysis: &Analysis) -> Places {
     Places::of(files.iter().map(String::as_str))
 }
 
-/// Whether a device's memory grows, so that it is never steady.
-pub(crate) fn is_growing(analysis: &Analysis, device: &DeviceAnalysis) -> bool {
-    analysis.findings.iter().any(|finding| {
-        finding.device == device.device
-            && finding.rank == device.rank
-            && matches!(finding.kind.as_str(), "leak" | "growing")
-    })
-}
-
 /// Whether the blocks of a finding are what holds its bytes, rather than the places of a shortage.
 fn is_about_blocks(kind: &str) -> bool {
     matches!(kind, "leak" | "growing" | "reference-cycle" | "pending-free")

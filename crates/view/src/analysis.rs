@@ -127,7 +127,7 @@ pub struct DeviceAnalysis {
     /// The rounds of the training or serving loop.
     pub steps: Steps,
     /// Half the spread of allocated bytes at step ends in the steady part of the run, in percent of their median.
-    /// None where there are too few steps.
+    /// None where there are too few steps, and where memory grows: that is no steady state.
     pub fluctuation_pct: Option<f64>,
     /// Allocated bytes at the end of each step (or of 60 equal parts of the trace where there are no steps).
     pub allocated_at_steps: Vec<u64>,

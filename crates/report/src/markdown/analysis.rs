@@ -28,7 +28,7 @@ pub fn render(analysis: &Analysis, top: usize, excerpts: &Excerpts) -> String {
         out.push_str(&format!("{more} left out (`--top {}`).\n\n", analysis.findings.len()));
     }
     for device in &analysis.devices {
-        one_device(&mut out, analysis, device, &places, top);
+        one_device(&mut out, device, &places, top);
     }
     if !analysis.caveats.is_empty() {
         out.push_str("### Keep in mind\n\n");
@@ -115,7 +115,7 @@ fn one_finding(
     }
 }
 
-fn one_device(out: &mut String, analysis: &Analysis, device: &DeviceAnalysis, places: &Places, top: usize) {
+fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: usize) {
     let balance = &device.balance;
     out.push_str(&format!("### {}\n\n", words::device(device.rank, device.device)));
     let mut rows = Vec::new();
@@ -172,7 +172,7 @@ fn one_device(out: &mut String, analysis: &Analysis, device: &DeviceAnalysis, pl
             out.push('\n');
         }
     }
-    steps(out, analysis, device);
+    steps(out, device);
     if !device.phases.is_empty() {
         let rows: Vec<Vec<String>> = device
             .phases
@@ -197,7 +197,7 @@ fn one_device(out: &mut String, analysis: &Analysis, device: &DeviceAnalysis, pl
     }
 }
 
-fn steps(out: &mut String, analysis: &Analysis, device: &DeviceAnalysis) {
+fn steps(out: &mut String, device: &DeviceAnalysis) {
     let mut facts = vec![match device.steps.count {
         0 => "Steps: none found".to_owned(),
         n => format!("Steps: {}, by {}", grouped(n), sentence(&device.steps.source)),
@@ -209,7 +209,7 @@ fn steps(out: &mut String, analysis: &Analysis, device: &DeviceAnalysis) {
     if let (Some(first), Some(last)) = (values.first(), values.last()) {
         facts.push(format!("allocated {} at first, {} at last", human(*first), human(*last)));
     }
-    if let Some(percent) = device.fluctuation_pct.filter(|_| !words::is_growing(analysis, device)) {
+    if let Some(percent) = device.fluctuation_pct {
         facts.push(format!("once steady {}", words::fluctuation(percent)));
     }
     out.push_str(&format!("{}.\n\n", facts.join("; ")));

@@ -124,7 +124,7 @@ fn one_device(
     if let Some(peak) = &device.peak {
         write_peak(page, device, peak, places, if whole { layout.top } else { 0 });
     }
-    steps(page, analysis, device);
+    steps(page, device);
     if whole {
         phases(page, device, layout);
     }
@@ -170,7 +170,7 @@ fn write_peak(page: &mut Page, device: &DeviceAnalysis, peak: &Peak, places: &Pl
 }
 
 /// The steps, and allocated bytes at their ends as a curve and in numbers.
-fn steps(page: &mut Page, analysis: &Analysis, device: &DeviceAnalysis) {
+fn steps(page: &mut Page, device: &DeviceAnalysis) {
     let values = &device.allocated_at_steps;
     let steps = &device.steps;
     let text = match steps.count {
@@ -198,7 +198,7 @@ fn steps(page: &mut Page, analysis: &Analysis, device: &DeviceAnalysis) {
     if [low, high] != [*first.min(last), *first.max(last)] {
         pieces.extend([format!("(lowest {},", human(low)), format!("highest {})", human(high))]);
     }
-    let steady = device.fluctuation_pct.filter(|_| low < high && !words::is_growing(analysis, device));
+    let steady = device.fluctuation_pct.filter(|_| low < high);
     pieces.extend(steady.map(|percent| format!("{} once steady", words::fluctuation(percent))));
     page.pieces(Span::default(), INDENT, Role::Plain, &pieces);
 }

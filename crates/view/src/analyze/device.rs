@@ -40,9 +40,10 @@ pub(super) fn analyze(
         if window == whole { all_steps } else { Steps::of(device, &recording.annotations, symbols, window) };
     let context =
         Context::new(recording, device, symbols, &lifetimes, &steps, window, options.capacity.map(Bytes));
-    let findings =
+    let findings: Vec<Finding> =
         detect(&context).into_iter().map(|f| present(f, recording, device.ordinal, symbols)).collect();
 
+    let grows = findings.iter().any(|f| matches!(f.kind.as_str(), "leak" | "growing"));
     let runs = phase_runs(device, &recording.annotations);
     let curve = Curve::follow(device, &lifetimes, window, &steps, &runs);
     let peak = curve.peak.map(|(event, allocated, reserved)| Peak {
@@ -70,7 +71,7 @@ pub(super) fn analyze(
         (Some(last), false) => {
             let first = events.time(window.from);
             let last = events.time(EventIdx(last));
-            first.zip(last).map(|(a, b)| b.0 - a.0)
+            first.zip(last).map(|(a, b)| b.0.saturating_sub(a.0))
         }
         _ => None,
     };
@@ -104,7 +105,7 @@ pub(super) fn analyze(
         balance: balance(device, &lifetimes, window, symbols),
         peak,
         steps: StepsView { count: steps.count() as u64, source: step_source(steps.source()) },
-        fluctuation_pct: fluctuation(&curve.at_steps, steps.count()),
+        fluctuation_pct: fluctuation(&curve.at_steps, steps.count()).filter(|_| !grows),
         allocated_at_steps: curve.at_steps,
         phases,
         settings: recording.settings.as_ref().map(|s| s.all.clone()).unwrap_or_default(),
@@ -368,7 +369,9 @@ fn caveats(
     if recording.has_gap {
         say("events are missing between the snapshots, so only the newest part is used as a trace");
     }
-    if !agreement.records_frees && history.n_allocs > 0 {
+    if !agreement.records_frees && history.n_allocs > 0 && agreement.only_trace == 0 {
+        say("nothing was given back in the recording: it may show no more than how the program starts");
+    } else if !agreement.records_frees && history.n_allocs > 0 {
         say("no frees were recorded: what is gone at the end was freed at an unknown time");
     }
     if agreement.unmatched_frees > 0 && history.n_allocs > 0 {

@@ -1,0 +1,32 @@
+"""Clean: the same metric is reset at each epoch's end. Snapshots in the middle of epochs."""
+import torch, probe
+import torch.nn as nn
+from torchmetrics.classification import BinaryAUROC
+
+
+def main():
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 1)).cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    auroc = BinaryAUROC().cuda()
+    step = 0
+    for epoch in range(7):
+        for batch in range(30):
+            x = torch.randn(16384, 64, device="cuda")
+            y = torch.randint(0, 2, (16384,), device="cuda")
+            logits = model(x).squeeze(1)
+            loss = nn.functional.binary_cross_entropy_with_logits(logits, y.float())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            auroc.update(logits.detach().sigmoid(), y)
+            probe.step(step)
+            step += 1
+            if step in (55, 118, 206):
+                probe.snap(f"step{step}")
+        auroc.compute().item()
+        auroc.reset()
+
+
+probe.start()
+main()
+probe.done(kind="none")
