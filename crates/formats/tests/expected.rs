@@ -51,6 +51,11 @@ fn recordings_are_read_as_python_reads_them() {
 }
 
 #[test]
+fn recordings_that_are_hard_to_judge_are_read_as_python_reads_them() {
+    check_folder("more/");
+}
+
+#[test]
 fn older_schemas_are_read_as_python_reads_them() {
     check_folder("older/");
 }
