@@ -7,6 +7,7 @@ mod balance;
 pub mod change;
 mod curve;
 mod fits;
+mod follow;
 pub mod health;
 mod lifetimes;
 mod phases;

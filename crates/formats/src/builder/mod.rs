@@ -9,7 +9,9 @@
 //! that a reference leads to is copied at each use.
 
 mod assemble;
-mod records;
+mod state;
+mod trace;
+mod values;
 
 use std::ops::Range;
 
@@ -18,7 +20,7 @@ use vramscope_pickle::{Context, Kind, Sink, Value};
 
 use crate::error::Warning;
 use crate::keys::{Key, Words};
-use records::{BlockDraft, HistoryDraft, RootDraft};
+use state::{BlockDraft, HistoryDraft, RootDraft};
 
 /// What became of a container. Numbers are places in the builder's tables.
 #[derive(Clone, Copy, Debug)]
