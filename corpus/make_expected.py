@@ -31,7 +31,7 @@ SUFFIXES = (".pickle", ".pt", ".json", ".pickle.zst", ".pickle.gz", ".pickle.xz"
 
 def is_snapshot(path):
     name = os.path.basename(path)
-    return name.endswith(SUFFIXES) and name != "facts.json" and not name.endswith(".host.json")
+    return name.endswith(SUFFIXES) and name not in ("facts.json", "truth.json") and not name.endswith(".host.json")
 
 
 def load(path):
@@ -150,7 +150,7 @@ def disagreements(path, summary):
 
 def main():
     expected = {}
-    for sub in ("recordings", "large", "older"):
+    for sub in ("recordings", "large", "older", "more"):
         for root, _, names in os.walk(os.path.join(HERE, sub)):
             for path in (os.path.join(root, n) for n in names):
                 if is_snapshot(path):
@@ -160,8 +160,9 @@ def main():
                         for line in disagreements(path, expected[key]):
                             print(f"{key}: {line}")
     with open(os.path.join(HERE, "expected.json"), "w") as f:
-        json.dump(expected, f, indent=1, sort_keys=True)
-        f.write("\n")
+        # One line for each snapshot.
+        lines = (f"{json.dumps(key)}: {json.dumps(value, sort_keys=True)}" for key, value in sorted(expected.items()))
+        f.write("{\n" + ",\n".join(lines) + "\n}\n")
     print(f"{len(expected)} snapshots")
 
 
