@@ -146,6 +146,7 @@ fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
 fn add(suspects: &mut Vec<Suspect>, site: Option<FrameId>, growth: Growth) {
     if let Some(known) = suspects.iter_mut().find(|s| s.site == site && site.is_some()) {
         known.growth.births += growth.births;
+        known.growth.freed += growth.freed;
         known.growth.older_than_any_freed += growth.older_than_any_freed;
         known.growth.longest_life = known.growth.longest_life.max(growth.longest_life);
         known.growth.bursts = known.growth.bursts.max(growth.bursts);
@@ -223,7 +224,7 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
         growth.births,
         born_in.len(),
     )];
-    if growth.births == main.survivors.len() {
+    if growth.freed == 0 {
         evidence.push(
             "nothing allocated here was ever given back, so a cache that is larger still cannot be excluded"
                 .to_owned(),
@@ -332,8 +333,9 @@ fn confidence(cx: &Context<'_>, suspect: &Suspect) -> f64 {
         Fate::Backlog => 0.4,
         Fate::MaybeBounded | Fate::Settled => 0.5,
     };
-    if suspect.growth.births == suspect.survivors.len() {
-        doubt += 0.08;
+    // A cache that is larger still looks the same.
+    if suspect.growth.freed == 0 {
+        doubt += 0.05 + 1.0 / births;
     }
     if !suspect.stack.has_frames() {
         doubt += 0.1;
