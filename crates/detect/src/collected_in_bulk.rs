@@ -170,7 +170,7 @@ fn cohorts(cx: &Context<'_>, group: &Group, runs: &[u32]) -> Vec<Cohort> {
                         .unwrap_or(StackId::ABSENT),
                     pause_us: pause_before(cx, runs, first),
                     oldest_first: ascending as f64 / (bulk.len() - 1) as f64,
-                    bytes: bulk.iter().map(|&(_, id)| cx.lifetimes.size(id).0).sum(),
+                    bytes: bulk.iter().map(|&(_, id)| cx.lifetimes.size(id)).sum::<Bytes>().0,
                 }
             })
         })
