@@ -71,7 +71,11 @@ fn analysis_as_markdown() {
     let excerpts = fixture::excerpts();
     insta::assert_snapshot!(
         "analysis_leak_markdown",
-        markdown::analysis::render(&fixture::leak(), 5, &excerpts)
+        markdown::analysis::render(&fixture::leak(), 5, false, &excerpts)
+    );
+    insta::assert_snapshot!(
+        "analysis_leak_markdown_verbose",
+        markdown::analysis::render(&fixture::leak(), 5, true, &excerpts)
     );
 }
 
@@ -93,7 +97,7 @@ fn inspection_in_every_format() {
     let excerpts = Excerpts::default();
     let files = [fixture::inspection()];
     insta::assert_snapshot!("inspect_text", text::inspect::render(&files, &plain(&excerpts)));
-    insta::assert_snapshot!("inspect_markdown", markdown::inspect::render(&files));
+    insta::assert_snapshot!("inspect_markdown", markdown::inspect::render(&files, false));
     insta::assert_snapshot!("inspect_json", json::inspect::render(&files));
 }
 

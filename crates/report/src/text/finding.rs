@@ -96,7 +96,8 @@ fn source(page: &mut Page, site: &Location, excerpt: &Excerpt) {
         .unwrap_or(0);
     for (number, text) in &excerpt.lines {
         let text = text.get(common..).unwrap_or("").trim_end().replace('\t', "    ");
-        let here = *number == site.line;
+        // An arrow would vouch for a line that cannot be the one.
+        let here = *number == site.line && excerpt.doubt.is_none();
         let role = if here { Role::Plain } else { Role::Dim };
         let mut line = vec![
             Span::new(Role::Dim, format!("     {number:>digits$} │ ")),
