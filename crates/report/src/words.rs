@@ -127,11 +127,10 @@ fn per_step(blocks: f64) -> String {
 /// none of the user's is left, only the library function that allocated is worth a word.
 pub(crate) fn callers(stack: &[Frame], places: &Places, skip: usize) -> Vec<String> {
     let user: Vec<&Frame> = stack.iter().filter(|frame| frame.is_user).skip(skip).collect();
-    if user.is_empty() && skip > 0 {
-        return match (innermost_library_function(stack), folded_note(stack)) {
-            (Some(function), Some(note)) => vec!["in".to_owned(), function, note],
-            _ => Vec::new(),
-        };
+    if user.is_empty() {
+        let function = innermost_library_function(stack);
+        let note = folded_note(stack).filter(|_| function.is_some() || skip == 0);
+        return function.into_iter().chain(note).collect();
     }
     let last = user.len().saturating_sub(1);
     let mut pieces: Vec<String> = user

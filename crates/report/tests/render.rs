@@ -32,6 +32,21 @@ fn analysis_as_text() {
 }
 
 #[test]
+fn a_line_without_callers_is_followed_by_the_library_function_alone() {
+    let mut analysis = fixture::leak();
+    let excerpts = Excerpts::default();
+    analysis.findings[0].stack.truncate(2);
+    let shown = text::analysis::render(&analysis, &plain(&excerpts));
+    assert!(
+        shown.contains("   in     torch.nn.modules.conv._conv_forward (1 library frame folded)\n"),
+        "{shown}"
+    );
+    analysis.findings[0].stack.remove(0);
+    let shown = text::analysis::render(&analysis, &plain(&excerpts));
+    assert!(!shown.contains("   in ") && !shown.contains("   from "), "{shown}");
+}
+
+#[test]
 fn colour_changes_nothing_but_colour() {
     let excerpts = fixture::excerpts();
     let coloured = Layout { palette: Palette::Coloured, ..plain(&excerpts) };

@@ -250,7 +250,7 @@ fn two_runs_are_compared_by_their_ends() {
     }
     let remark = document["caveats"][0].as_str().unwrap();
     assert!(
-        remark.contains("stands for 3 snapshots") && remark.ends_with("the last one is compared"),
+        remark.contains("stands for 3 snapshots") && remark.ends_with("the last of each is compared"),
         "{remark}"
     );
     let (_, document) = json(&["diff", "--format", "json", &first]);

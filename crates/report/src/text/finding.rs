@@ -127,7 +127,14 @@ fn stack(page: &mut Page, finding: &Finding, context: &Context<'_>) {
         return;
     }
     // The first of the user's frames is the place itself.
-    let pieces = words::callers(&finding.stack, context.places, usize::from(finding.site.is_some()));
+    let mut pieces = words::callers(&finding.stack, context.places, usize::from(finding.site.is_some()));
+    let is_called =
+        finding.stack.iter().filter(|frame| frame.is_user).count() > usize::from(finding.site.is_some());
+    let label = if is_called { label } else { Span::new(Role::Dim, "   in") };
+    if !is_called && finding.block_size.is_none() && finding.blocks > 1 && !pieces.is_empty() {
+        // Blocks of several sizes come from several calls, of which the stack is one.
+        pieces.insert(0, "for example".to_owned());
+    }
     if !pieces.is_empty() {
         page.pieces(label, INDENT + 2, Role::Plain, &pieces);
     }

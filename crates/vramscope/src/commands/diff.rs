@@ -73,7 +73,9 @@ fn chosen(
         }
         snapshots.extend(run.pop());
     }
-    let remark = (!several.is_empty()).then(|| format!("{}: the last one is compared", several.join(", ")));
+    let of_each = if several.len() > 1 { " of each" } else { "" };
+    let remark =
+        (!several.is_empty()).then(|| format!("{}: the last{of_each} is compared", several.join(" and ")));
     Ok((snapshots, remark))
 }
 
