@@ -95,5 +95,6 @@ fn judge(cx: &Context<'_>, key: Key, counts: &[FxHashMap<Key, u64>]) -> Option<F
                 .to_owned(),
         ],
         companions: Vec::new(),
+        shortage: None,
     })
 }

@@ -248,9 +248,8 @@ fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group
         .unwrap_or(0);
     let mut evidence = vec![
         format!(
-            "{total} blocks were given back in {} bulks, the older ones first, each of blocks born over up to {waited} {}",
+            "{total} blocks were given back in {} bulks, the older ones first, each of blocks born over up to {waited} steps",
             cohorts.len(),
-            cx.rounds.unit(waited)
         ),
         "nothing was allocated while a bulk was given back, as when Python's garbage collector runs"
             .to_owned(),
@@ -310,5 +309,6 @@ fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group
             "until then, `gc.collect()` once every few steps bounds what waits".to_owned(),
         ],
         companions,
+        shortage: None,
     }
 }

@@ -40,7 +40,7 @@ impl<'a> Context<'a> {
         window: Window,
         capacity: Option<Bytes>,
     ) -> Self {
-        let rounds = Rounds::of(device, steps, window);
+        let rounds = Rounds::of(steps, window);
         let groups = Groups::of(device, lifetimes, symbols, window);
         Self {
             recording,

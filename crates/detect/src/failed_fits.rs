@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use vramscope_model::{Action, Bytes, StackId};
-use vramscope_replay::{FailedFit, failed_fits};
+use vramscope_replay::{Balance, FailedFit, failed_fits};
 
 use crate::finding::{Finding, Kind};
 use crate::{Context, Detector};
@@ -70,6 +70,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
     let stack = by_stack.iter().max_by_key(|(_, b)| *b).map_or(StackId::ABSENT, |(s, _)| *s);
     let expandable = cx.recording.settings.as_ref().is_some_and(|s| s.expandable_segments);
     let excess = peak.max_reserved.saturating_sub(peak.level.allocated);
+    let releasable = cx.device.last_state().map_or(Bytes::ZERO, |state| Balance::of(state).releasable);
     let mut advice = Vec::new();
     if !expandable {
         advice.push("try `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: segments that grow in place leave fewer holes".to_owned());
@@ -78,6 +79,28 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         "pad inputs to a few sizes, or run the largest size first, so that later ones fit into what is free"
             .to_owned(),
     );
+    let mut evidence = vec![
+        format!(
+            "at most {} were reserved, but never more than {} were allocated",
+            peak.max_reserved, peak.level.allocated
+        ),
+        format!(
+            "{} times reserved memory grew although enough was free in the same pool; {} of them after the first third of the \
+             run",
+            all.len(),
+            late.len()
+        ),
+        format!(
+            "for example {} were asked for with {} free, none of it in one piece that large",
+            largest.request, largest.free
+        ),
+    ];
+    if releasable.0 * 2 >= excess.0 {
+        evidence.push(format!(
+            "at the end {releasable} lie in segments that are wholly free but of the wrong sizes: `empty_cache()` returns them, and \
+             the next requests obtain new ones"
+        ));
+    }
     vec![Finding {
         code: DETECTOR.code,
         kind: Kind::Fragmentation,
@@ -93,22 +116,9 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         steps_to_oom: None,
         first: all.first().and_then(|f| cx.device.events.time(f.event)),
         last: all.last().and_then(|f| cx.device.events.time(f.event)),
-        evidence: vec![
-            format!(
-                "at most {} were reserved, but never more than {} were allocated",
-                peak.max_reserved, peak.level.allocated
-            ),
-            format!(
-                "{} times reserved memory grew although enough was free in the same pool; {} of them after the first third of the run",
-                all.len(),
-                late.len()
-            ),
-            format!(
-                "for example {} were asked for with {} free, none of it in one piece that large",
-                largest.request, largest.free
-            ),
-        ],
+        evidence,
         advice,
         companions: Vec::new(),
+        shortage: None,
     }]
 }

@@ -80,6 +80,8 @@ pub struct Finding {
     pub advice: Vec<String>,
     /// Other places whose memory grows with this one, at the same steps: they are likely held by the same thing.
     pub companions: Vec<Companion>,
+    /// Of a failed request: the bytes that were missing. A finding of fewer bytes does not explain it.
+    pub shortage: Option<Bytes>,
 }
 
 /// Memory of another place that grows together with a finding's.

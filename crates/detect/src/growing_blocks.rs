@@ -75,7 +75,7 @@ fn judge(cx: &Context<'_>, group: &Group) -> Option<Finding> {
     let time = |id: AllocId| cx.lifetimes.birth(id).and_then(|b| cx.device.events.time(b));
     let rounds =
         cx.rounds.of_event(cx.lifetimes.birth(last)?) - cx.rounds.of_event(cx.lifetimes.birth(first)?);
-    let per_round = |n: f64| (cx.rounds.are_steps() && rounds > 0).then(|| n / rounds as f64);
+    let per_round = |n: f64| (rounds > 0).then(|| n / rounds as f64);
     Some(Finding {
         code: DETECTOR.code,
         kind: Kind::Growing,
@@ -108,5 +108,6 @@ fn judge(cx: &Context<'_>, group: &Group) -> Option<Finding> {
             "if it is a cache of keys and values: bound or crop it; during a single request it is meant to grow".to_owned(),
         ],
         companions: Vec::new(),
+        shortage: None,
     })
 }

@@ -5,7 +5,7 @@
 //!
 //! Source: the leak detection reference, §5 (survivors by birth; age spread of survivors, Šor & Srirama; `BLeak`'s round trips).
 
-use vramscope_model::EventIdx;
+use vramscope_model::{Bytes, EventIdx};
 use vramscope_replay::{AllocId, Death, Lifetimes, Window};
 
 use crate::groups::Group;
@@ -34,6 +34,8 @@ pub(crate) struct Growth {
     pub(crate) birth_rounds: Vec<u32>,
     /// Allocations in the window.
     pub(crate) births: usize,
+    /// Those of them that are gone.
+    pub(crate) freed: usize,
     /// The longest time that a freed block of the group was held, in rounds, leaving out a few odd ones.
     pub(crate) longest_life: usize,
     /// Survivors older than that.
@@ -61,6 +63,7 @@ pub(crate) fn judge(group: &Group, lifetimes: &Lifetimes, rounds: &Rounds, windo
         members.iter().copied().filter(|&id| lifetimes.is_held_at(id, window.to)).collect();
     let mut growth = Growth {
         fate: Fate::Settled,
+        freed: members.len() - survivors.len(),
         survivors,
         birth_rounds: Vec::new(),
         births: members.len(),
@@ -192,7 +195,7 @@ impl Deaths {
 }
 
 /// Takes out what the same line allocated once at the beginning and is meant to stay, such as a library's workspace: blocks
-/// of the first round of a size that no later survivor has.
+/// of the first round of a size of another order than the later survivors'.
 fn leave_out_set_up(
     survivors: &mut Vec<AllocId>,
     lifetimes: &Lifetimes,
@@ -200,7 +203,9 @@ fn leave_out_set_up(
 ) {
     let later = survivors.iter().filter(|&&id| round_of(id) >= 1).map(|&id| lifetimes.size(id));
     let (Some(least), Some(most)) = (later.clone().min(), later.max()) else { return };
-    survivors.retain(|&id| round_of(id) >= 1 || (least..=most).contains(&lifetimes.size(id)));
+    // Sizes may grow or vary; a workspace is of another order.
+    let is_alike = |size: Bytes| size.0 >= least.0 / 2 && size.0 <= most.0.saturating_mul(2);
+    survivors.retain(|&id| round_of(id) >= 1 || is_alike(lifetimes.size(id)));
 }
 
 /// How births are spread in time.

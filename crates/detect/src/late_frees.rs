@@ -17,7 +17,8 @@ Blocks that your code gave back but that the allocator could not hand out again,
 Such memory is neither yours nor free: the peak is higher than what your code holds.
 
 ## How it decides
-The trace tells when a free was requested and when it was completed. It is a note if at some moment a tenth or more of what is reserved was waiting.
+The trace tells when a free was requested and when it was completed. It is a note if at some moment a tenth or more of what is
+reserved was waiting, and at least 32 MiB.
 
 ## What to do
 Let the consuming stream be waited for before the tensor goes out of scope, instead of `record_stream`; or allocate on the stream that uses it.
@@ -92,5 +93,6 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
                 .to_owned(),
         ],
         companions: Vec::new(),
+        shortage: None,
     }]
 }

@@ -34,6 +34,10 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
     let event = cx.device.events.get(last);
     let at = EventIdx(last as u32);
     let level = levels_at(cx.device, cx.lifetimes, &[at]).first().copied().unwrap_or_default();
+    // What this process may have: what it has and, unless the driver refused in spite of having enough, what the driver has.
+    let is_limited = event.addr > event.size.0;
+    let most = if is_limited { level.reserved } else { level.reserved + Bytes(event.addr) };
+    let shortage = (level.allocated + event.size) - most;
     let free_inside = level.reserved.saturating_sub(level.allocated);
     let mut evidence = vec![format!(
         "a request for {} failed with {} allocated and {} reserved; the driver said that {} were free on the device",
@@ -42,7 +46,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         level.reserved,
         Bytes(event.addr),
     )];
-    if event.addr > event.size.0 {
+    if is_limited {
         evidence.push("the driver had more free than was asked for, so a limit was set for this process (a memory fraction)".to_owned());
     }
     if free_inside >= event.size {
@@ -71,5 +75,6 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
             "see what was held at the peak; this line is where memory ran out, not where it went".to_owned(),
         ],
         companions: Vec::new(),
+        shortage: Some(shortage),
     }]
 }

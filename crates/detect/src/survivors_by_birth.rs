@@ -146,6 +146,7 @@ fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
 fn add(suspects: &mut Vec<Suspect>, site: Option<FrameId>, growth: Growth) {
     if let Some(known) = suspects.iter_mut().find(|s| s.site == site && site.is_some()) {
         known.growth.births += growth.births;
+        known.growth.freed += growth.freed;
         known.growth.older_than_any_freed += growth.older_than_any_freed;
         known.growth.longest_life = known.growth.longest_life.max(growth.longest_life);
         known.growth.bursts = known.growth.bursts.max(growth.bursts);
@@ -202,13 +203,9 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
         [only] => Some(Bytes(*only)),
         _ => None,
     };
-    let (bytes_per_step, blocks_per_step) = if rounds.are_steps() {
-        (Some(slope(cx, main, |id| cx.lifetimes.size(id).0 as f64)), Some(slope(cx, main, |_| 1.0)))
-    } else {
-        (None, None)
-    };
-    let total_rate = bytes_per_step
-        .map(|own| own + with.iter().map(|s| slope(cx, s, |id| cx.lifetimes.size(id).0 as f64)).sum::<f64>());
+    let rate = |s: &Suspect| slope(cx, s, |id| cx.lifetimes.size(id).0 as f64);
+    let bytes_per_step = rate(main);
+    let total_rate = bytes_per_step + with.iter().map(rate).sum::<f64>();
     let kind = if main.fate == Fate::Kept { Kind::Leak } else { Kind::Growing };
     let time = |id: Option<&AllocId>| {
         id.and_then(|&id| cx.lifetimes.birth(id)).and_then(|b| cx.device.events.time(b))
@@ -222,14 +219,16 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
         .collect();
     born_in.dedup();
     let mut evidence = vec![format!(
-        "{} of {} blocks allocated here are still held; they were born in {} of {n_rounds} {}",
+        "{} of {} blocks allocated here are still held; they were born in {} of {n_rounds} steps",
         main.survivors.len(),
         growth.births,
         born_in.len(),
-        rounds.unit(n_rounds),
     )];
-    if growth.births == main.survivors.len() {
-        evidence.push("nothing allocated here was ever given back".to_owned());
+    if growth.freed == 0 {
+        evidence.push(
+            "nothing allocated here was ever given back, so a cache that is larger still cannot be excluded"
+                .to_owned(),
+        );
     } else if main.fate == Fate::Backlog {
         evidence.push("the oldest are given back in time, but more come than go".to_owned());
     } else {
@@ -237,8 +236,9 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
             "{} of them are older than any block from here that was given back (those were held for {})",
             growth.older_than_any_freed,
             match growth.longest_life {
-                0 => format!("less than one {}", rounds.unit(1)),
-                n => format!("at most {n} {}", rounds.unit(n)),
+                0 => "less than one step".to_owned(),
+                1 => "at most 1 step".to_owned(),
+                n => format!("at most {n} steps"),
             },
         ));
     }
@@ -251,6 +251,13 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
             main.older.len()
         ));
     }
+    if total_rate >= 1.0 {
+        let steps = (f64::from(1 << 30) / total_rate).ceil() as u64;
+        evidence.push(match steps {
+            0..=1 => format!("that is {} more every step", Bytes(total_rate as u64)),
+            n => format!("that is 1 GiB more every {n} steps"),
+        });
+    }
     let title = match (kind, main.fate) {
         (Kind::Leak, _) => "memory allocated here is kept and never given back",
         (_, Fate::Backlog) => "more memory comes in here than goes out",
@@ -261,11 +268,7 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
         advice.push(if main.fate == Fate::Backlog {
             "bound the queue, or let the consumer keep up".to_owned()
         } else {
-            format!(
-                "record {} more {} to tell a leak from a cache that is filling up",
-                n_rounds.max(20),
-                if rounds.are_steps() { "steps" } else { "allocations' worth of running" }
-            )
+            format!("record {} more steps to tell a leak from a cache that is filling up", n_rounds.max(20))
         });
     }
     if main.site.is_none() {
@@ -275,6 +278,13 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
                 .to_owned(),
         );
     } else {
+        if distinct_stacks(cx, main) >= GRAPH {
+            advice.push(
+                "blocks of many operations below this line are kept, as the graph of a backward pass that is never freed: \
+                 `.detach()` or `.item()` what you keep of the result, or run it under `torch.no_grad()`"
+                    .to_owned(),
+            );
+        }
         advice.push("look for what keeps the result of this line: a list, a dict, an attribute, or a graph held by a loss".to_owned());
     }
     let companions = with
@@ -296,15 +306,23 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
         bytes: Bytes(main.bytes),
         blocks: blocks as u64,
         block_size,
-        bytes_per_step,
-        blocks_per_step,
-        steps_to_oom: total_rate.and_then(|rate| steps_to_oom(cx, rate)),
+        bytes_per_step: Some(bytes_per_step),
+        blocks_per_step: Some(slope(cx, main, |_| 1.0)),
+        steps_to_oom: steps_to_oom(cx, total_rate),
         first: time(main.survivors.first()),
         last: time(main.survivors.last()),
         evidence,
         advice,
         companions,
+        shortage: None,
     }
+}
+
+/// So many operations below one line are a graph rather than a tensor.
+const GRAPH: usize = 4;
+
+fn distinct_stacks(cx: &Context<'_>, suspect: &Suspect) -> usize {
+    suspect.survivors.iter().map(|&id| cx.lifetimes.stack(id)).collect::<FxHashSet<_>>().len()
 }
 
 /// More births, real steps, stacks and a trace that leads to the state make it surer.
@@ -315,8 +333,9 @@ fn confidence(cx: &Context<'_>, suspect: &Suspect) -> f64 {
         Fate::Backlog => 0.4,
         Fate::MaybeBounded | Fate::Settled => 0.5,
     };
-    if !cx.rounds.are_steps() {
-        doubt += 0.05;
+    // A cache that is larger still looks the same.
+    if suspect.growth.freed == 0 {
+        doubt += 0.05 + 1.0 / births;
     }
     if !suspect.stack.has_frames() {
         doubt += 0.1;

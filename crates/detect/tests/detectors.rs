@@ -61,7 +61,7 @@ fn what_is_kept_every_step_leaks() {
     let (low, high) = leak.steps_to_oom.unwrap();
     assert_eq!(high, (1024 - 64) / 2);
     assert!(low <= high && low > high - 20, "{low}");
-    assert!(leak.confidence > 0.95);
+    assert!(leak.confidence > 0.85);
 }
 
 #[test]

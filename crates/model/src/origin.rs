@@ -16,7 +16,7 @@ pub enum Origin {
 impl Origin {
     /// Judges a frame by its file and function name.
     pub fn of(file: &str, name: &str) -> Self {
-        if file.starts_with('<') || file.contains("/torchinductor_") {
+        if file.starts_with('<') || file == "none" || file.contains("/torchinductor_") {
             return Self::Generated;
         }
         let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);

@@ -127,7 +127,8 @@ pub struct DeviceAnalysis {
     /// The rounds of the training or serving loop.
     pub steps: Steps,
     /// Half the spread of allocated bytes at step ends in the steady part of the run, in percent of their median.
-    /// None where there are too few steps, and where memory grows: that is no steady state.
+    /// None where there are too few steps, and where memory grows or swings with the garbage
+    /// collector: that is no steady state.
     pub fluctuation_pct: Option<f64>,
     /// Allocated bytes at the end of each step (or of 60 equal parts of the trace where there are no steps).
     pub allocated_at_steps: Vec<u64>,
@@ -186,7 +187,7 @@ pub struct Peak {
     pub time_us: Option<i64>,
     /// At which event of the joined trace.
     pub event: u64,
-    /// In which step, from 0.
+    /// In which step, from 1.
     pub step: Option<u64>,
     /// Allocated bytes then.
     pub allocated: u64,
@@ -287,8 +288,10 @@ pub struct Finding {
     pub advice: Vec<String>,
     /// Places whose memory grows at the same steps.
     pub companions: Vec<SiteBytes>,
-    /// Findings that belong with it, by their place in the list.
+    /// Findings that belong with it, by their place in the list. Of a failed request: those that explain it.
     pub related: Vec<usize>,
+    /// Of a failed request: the bytes that were missing, as far as the trace tells.
+    pub shortage: Option<u64>,
 }
 
 /// How much a finding matters.

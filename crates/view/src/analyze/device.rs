@@ -37,21 +37,24 @@ pub(super) fn analyze(
     let lifetimes = Lifetimes::of(device, recording.settings.as_ref());
     let whole = lifetimes.whole();
     let all_steps = Steps::of(device, &recording.annotations, symbols, whole);
+    let n_all_steps = all_steps.count();
     let window = window(device, &all_steps, options);
     let steps =
         if window == whole { all_steps } else { Steps::of(device, &recording.annotations, symbols, window) };
     let context =
         Context::new(recording, device, symbols, &lifetimes, &steps, window, options.capacity.map(Bytes));
-    let findings: Vec<Finding> =
-        detect(&context).into_iter().map(|f| present(f, recording, device.ordinal, symbols)).collect();
-
-    let grows = findings.iter().any(|f| matches!(f.kind.as_str(), "leak" | "growing"));
+    let found = detect(&context);
     let runs = phase_runs(device, &recording.annotations);
     let curve = Curve::follow(device, &lifetimes, window, &steps, &runs);
+    let most_allocated = curve.peak.map_or(0, |(_, allocated, _)| allocated);
+    let findings: Vec<Finding> =
+        found.into_iter().map(|f| present(f, recording, device.ordinal, most_allocated, symbols)).collect();
+    let is_unsteady =
+        findings.iter().any(|f| matches!(f.kind.as_str(), "leak" | "growing" | "reference-cycle"));
     let peak = curve.peak.map(|(event, allocated, reserved)| Peak {
         time_us: device.events.time(event).map(|t| t.0),
         event: u64::from(event.0),
-        step: (steps.count() > 0).then(|| steps.step_of(event) as u64),
+        step: (steps.count() > 0).then(|| steps.step_of(event) as u64 + 1),
         allocated,
         reserved,
         max_reserved: curve.max_reserved,
@@ -85,9 +88,16 @@ pub(super) fn analyze(
         n_steps: steps.count(),
         n_states: device.states.len(),
         records_frees: lifetimes.agreement().records_frees,
+        has_trace: !events.is_empty(),
     };
     let mut caveats = caveats(recording, device, &lifetimes, history);
-    if window != whole {
+    if window.from >= window.to && !events.is_empty() {
+        caveats.push(format!(
+            "there is no event in the part that was asked for; the trace has {} events and {} steps",
+            events.len(),
+            n_all_steps
+        ));
+    } else if window != whole {
         caveats.push(format!(
             "only events {} to {} of {} were looked at",
             window.from.0,
@@ -107,7 +117,7 @@ pub(super) fn analyze(
         balance: balance(device, &lifetimes, window, symbols),
         peak,
         steps: StepsView { count: steps.count() as u64, source: step_source(steps.source()) },
-        fluctuation_pct: fluctuation(&curve.at_steps, steps.count()).filter(|_| !grows),
+        fluctuation_pct: fluctuation(&curve.at_steps, steps.count()).filter(|_| !is_unsteady),
         allocated_at_steps: curve.at_steps,
         phases,
         settings: recording.settings.as_ref().map(|s| s.all.clone()).unwrap_or_default(),
@@ -378,7 +388,15 @@ fn caveats(
     } else if !agreement.records_frees && history.n_allocs > 0 {
         say("no frees were recorded: what is gone at the end was freed at an unknown time");
     }
-    if agreement.unmatched_frees > 0 && history.n_allocs > 0 {
+    // Blocks that were allocated while recording have a stack; if their allocation is gone, the ring has lost it.
+    let lost =
+        lifetimes.all().take(lifetimes.n_before()).filter(|&id| lifetimes.stack(id).has_frames()).count();
+    if lost > 0 {
+        say(
+            "the history is a ring that has lost its oldest events: what was born before them has no known time of birth; \
+             record with a larger `max_entries`",
+        );
+    } else if agreement.unmatched_frees > 0 && history.n_allocs > 0 {
         say("the trace begins after the program did: blocks from before have no known time of birth");
     }
     if agreement.only_trace > 0 && agreement.records_frees {
@@ -387,7 +405,7 @@ fn caveats(
         );
     }
     if history.n_steps == 0 && history.n_allocs > 0 {
-        say("no steps were found, so ages are measured in allocations");
+        say("no steps were found: nothing recurs often enough to tell what grows");
     }
     let has_stacks = device.events.stacks().iter().any(|s| s.has_frames());
     if !has_stacks && history.n_allocs > 0 {

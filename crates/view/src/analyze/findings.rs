@@ -11,9 +11,12 @@ pub(super) fn present(
     finding: detect::Finding,
     recording: &Recording,
     device: u32,
+    most_allocated: u64,
     symbols: &Symbols,
 ) -> Finding {
     let severity = match finding.kind {
+        // What would take a hundred times as long to matter is no emergency.
+        detect::Kind::Leak if finding.bytes.0.saturating_mul(100) < most_allocated => Severity::Warning,
         detect::Kind::Leak | detect::Kind::Oom => Severity::Error,
         detect::Kind::Growing | detect::Kind::ReferenceCycle | detect::Kind::Fragmentation => {
             Severity::Warning
@@ -63,6 +66,7 @@ pub(super) fn present(
         advice: finding.advice,
         companions,
         related: Vec::new(),
+        shortage: finding.shortage.map(|b| b.0),
     }
 }
 
@@ -98,25 +102,23 @@ pub(super) fn sort(findings: &mut [Finding]) {
             .then(a.rank.cmp(&b.rank))
             .then(a.device.cmp(&b.device))
     });
-    let places: Vec<(String, Option<u32>, u32)> =
-        findings.iter().map(|f| (f.kind.clone(), f.rank, f.device)).collect();
-    for (i, (kind, rank_of, device)) in places.iter().enumerate() {
-        if kind != "oom" && kind != "rank-skew" {
-            continue;
-        }
+    let places: Vec<(usize, u64, Option<u32>, u32)> =
+        findings.iter().map(|f| (rank(&f.kind), f.bytes, f.rank, f.device)).collect();
+    for (i, finding) in findings.iter_mut().enumerate() {
+        let own = rank(&finding.kind);
         let causes: Vec<usize> = places
             .iter()
             .enumerate()
-            .filter(|(j, (other, r, d))| {
-                *j != i
-                    && r == rank_of
-                    && d == device
-                    && rank(other) < rank(kind)
-                    && rank(other) <= rank("fragmentation")
+            .filter(|&(j, &(other, bytes, rank_of, device))| {
+                j != i
+                    && rank_of == finding.rank
+                    && device == finding.device
+                    && other < own.min(rank("oom"))
+                    && finding.shortage.is_none_or(|missing| bytes >= missing)
             })
             .map(|(j, _)| j)
             .collect();
-        if let Some(finding) = findings.get_mut(i) {
+        if own == rank("oom") || own == rank("rank-skew") {
             finding.related = causes;
         }
     }

@@ -15,12 +15,14 @@ pub(super) struct History {
     pub(super) n_states: usize,
     /// Whether frees were recorded.
     pub(super) records_frees: bool,
+    /// Whether there is a trace at all, in the window or not.
+    pub(super) has_trace: bool,
 }
 
 /// Fewer steps do not tell a leak from a start.
 const ENOUGH_STEPS: usize = 5;
 /// With no steps found, fewer allocations do not tell anything.
-const ENOUGH_ALLOCS: usize = 40;
+const ENOUGH_ALLOCS: usize = 1000;
 /// Without a trace, fewer snapshots do not.
 const ENOUGH_STATES: usize = 3;
 
@@ -29,6 +31,7 @@ const ENOUGH_STATES: usize = 3;
 pub(super) struct Evidence {
     enough: bool,
     has_trace: bool,
+    n_allocs: usize,
     most_steps: usize,
     most_states: usize,
 }
@@ -37,9 +40,10 @@ impl Evidence {
     pub(super) fn add(&mut self, history: History) {
         let by_trace = history.n_steps >= ENOUGH_STEPS
             || (history.n_steps == 0 && history.n_allocs >= ENOUGH_ALLOCS && history.records_frees);
-        let by_states = history.n_allocs == 0 && history.n_states >= ENOUGH_STATES;
+        let by_states = !history.has_trace && history.n_states >= ENOUGH_STATES;
         self.enough |= by_trace || by_states;
-        self.has_trace |= history.n_allocs > 0;
+        self.has_trace |= history.has_trace;
+        self.n_allocs += history.n_allocs;
         self.most_steps = self.most_steps.max(history.n_steps);
         self.most_states = self.most_states.max(history.n_states);
     }
@@ -49,6 +53,10 @@ impl Evidence {
 pub(super) fn of(findings: &[Finding], evidence: Evidence) -> Verdict {
     let order =
         [Verdict::Leak, Verdict::Growing, Verdict::ReferenceCycle, Verdict::Fragmentation, Verdict::Oom];
+    // A failed request that nothing else here explains is what the run died of, whatever else is true.
+    if findings.iter().any(|f| f.kind == Verdict::Oom.name() && f.related.is_empty()) {
+        return Verdict::Oom;
+    }
     let worst = order.into_iter().find(|v| findings.iter().any(|f| f.kind == v.name()));
     worst.unwrap_or(if evidence.enough { Verdict::Clean } else { Verdict::InsufficientData })
 }
@@ -79,6 +87,9 @@ pub(super) fn headline(
                     format!("{} snapshots", evidence.most_states)
                 }
             ),
+            _ if evidence.n_allocs == 0 => {
+                "there is no allocation in what was looked at, so nothing to go by".to_owned()
+            }
             _ if evidence.most_steps > 0 => format!(
                 "{} steps are too few to tell a leak from a start; record at least 20",
                 evidence.most_steps
@@ -97,6 +108,10 @@ pub(super) fn headline(
     match verdict {
         Verdict::Leak => match rate {
             Some(rate) => format!("{rate} are kept every step{place}; {so_far} so far"),
+            None if f.code == "block-sizes" => {
+                let size = f.block_size.map_or(String::new(), |b| format!(" of {}", Bytes(b)));
+                format!("ever more blocks{size} are held; {so_far} more by the last snapshot")
+            }
             None => format!("memory is kept{place} and never given back; {so_far} so far"),
         },
         Verdict::Growing => match rate {
@@ -176,5 +191,6 @@ pub(super) fn rank_skew(devices: &[DeviceAnalysis], findings: &[Finding]) -> Opt
         }],
         companions: Vec::new(),
         related: Vec::new(),
+        shortage: None,
     })
 }
