@@ -190,7 +190,7 @@ fn unrelated(rank: Option<u32>, processes: &[Vec<Snapshot>]) -> anyhow::Error {
         [a, b, ..] => (
             format!("`{}` and `{}`", a.path, b.path),
             match relation(&a.document.snapshot, &b.document.snapshot) {
-                Relation::Contradictory => "their traces cover the same time but tell of different events",
+                Relation::Contradictory => "their traces cover the same time but hold different events",
                 _ => "they share neither events nor segments",
             },
         ),
@@ -206,13 +206,18 @@ fn unrelated(rank: Option<u32>, processes: &[Vec<Snapshot>]) -> anyhow::Error {
 
 fn one_process(mut process: Vec<Snapshot>, rank: Option<u32>) -> (Recording, Vec<analysis::Input>) {
     // As `join` does it, so that the files are listed in the order of its states.
-    let last = |s: &Snapshot| s.document.snapshot.time_span().map(|(_, last)| last);
-    if process.iter().all(|s| last(s).is_some()) {
-        process.sort_by_key(last);
-    }
+    sort_by_time(&mut process);
     let inputs = process.iter().map(describe).collect();
     let snapshots = process.into_iter().map(|s| s.document.snapshot).collect();
     (join(snapshots, rank), inputs)
+}
+
+/// Puts snapshots in time order, if all of them hold times.
+pub(crate) fn sort_by_time(snapshots: &mut [Snapshot]) {
+    let last = |s: &Snapshot| s.document.snapshot.time_span().map(|(_, last)| last);
+    if snapshots.iter().all(|s| last(s).is_some()) {
+        snapshots.sort_by_key(last);
+    }
 }
 
 fn describe(file: &Snapshot) -> analysis::Input {

@@ -52,9 +52,19 @@ fn block(language: &str, text: &str) -> String {
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end())
 }
 
-/// A table. The first column is left-aligned, the others are right-aligned.
+/// A table of figures. The first column is left-aligned, the others are right-aligned.
 fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let rule: Vec<&str> = head.iter().enumerate().map(|(i, _)| if i == 0 { "---" } else { "---:" }).collect();
+    aligned(head, "---:", rows)
+}
+
+/// A table of words, all of whose columns are left-aligned.
+fn prose_table(head: &[&str], rows: &[Vec<String>]) -> String {
+    aligned(head, "---", rows)
+}
+
+/// A table; `rule` is what all columns but the first have below their heads.
+fn aligned(head: &[&str], rule: &str, rows: &[Vec<String>]) -> String {
+    let rule: Vec<&str> = head.iter().enumerate().map(|(i, _)| if i == 0 { "---" } else { rule }).collect();
     let mut out = format!("| {} |\n|{}|\n", head.join(" | "), rule.join("|"));
     for row in rows {
         out.push_str(&format!("| {} |\n", row.join(" | ")));
@@ -74,6 +84,7 @@ mod tests {
         assert_eq!(sentence("call `losses.clear()` in <module>"), "call `losses.clear()` in \\<module\\>");
         assert_eq!(sentence("a ` b_c"), "a \\` b\\_c");
         assert_eq!(block("", "x\n```\ny"), "````\nx\n```\ny\n````\n");
+        assert_eq!(prose_table(&["a", "b"], &[]), "| a | b |\n|---|---|\n");
         assert_eq!(table(&["a", "b"], &[vec!["1".into(), "2".into()]]), "| a | b |\n|---|---:|\n| 1 | 2 |\n");
     }
 }
