@@ -125,8 +125,8 @@ fn locate(recorded: &str, roots: &[SourceRoot]) -> Option<PathBuf> {
             return found;
         }
     }
-    let as_recorded = PathBuf::from(recorded);
-    (as_recorded.is_absolute() && as_recorded.is_file()).then_some(as_recorded)
+    // Never the path as it was recorded: a snapshot must not choose which files of this machine are shown.
+    None
 }
 
 fn lines(path: &Path) -> Option<Vec<String>> {

@@ -34,7 +34,13 @@ fn sentence(text: &str) -> String {
 /// Text as code. In a table, `|` must be escaped even there.
 fn code(text: &str) -> String {
     let text = printable(text).replace('|', "\\|");
-    if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
+    if !text.contains('`') {
+        return format!("`{text}`");
+    }
+    // A fence longer than any run of backticks inside cannot be closed from there.
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    format!("{fence} {text} {fence}")
 }
 
 /// A place as code; what it is called where there is none, as words.
@@ -49,7 +55,9 @@ fn block(language: &str, text: &str) -> String {
     while text.contains(&fence) {
         fence.push('`');
     }
-    format!("{fence}{language}\n{}\n{fence}\n", text.trim_end())
+    // Each line by itself: what a file names must not bring lines or control characters of its own.
+    let lines: Vec<String> = text.trim_end().lines().map(|line| printable(line).into()).collect();
+    format!("{fence}{language}\n{}\n{fence}\n", lines.join("\n"))
 }
 
 /// A table of figures. The first column is left-aligned, the others are right-aligned.
@@ -81,6 +89,8 @@ mod tests {
         assert_eq!(escaped("<module> a_b*"), "\\<module\\> a\\_b\\*");
         assert_eq!(code("a|b"), "`a\\|b`");
         assert_eq!(code("a`b"), "`` a`b ``");
+        assert_eq!(code("a`` <img>"), "``` a`` <img> ```");
+        assert!(!block("", "a\u{1b}[31m\u{202e}b").contains(['\u{1b}', '\u{202e}']));
         assert_eq!(sentence("call `losses.clear()` in <module>"), "call `losses.clear()` in \\<module\\>");
         assert_eq!(sentence("a ` b_c"), "a \\` b\\_c");
         assert_eq!(block("", "x\n```\ny"), "````\nx\n```\ny\n````\n");
