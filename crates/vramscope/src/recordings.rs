@@ -106,7 +106,7 @@ fn read_one(
         };
     }
     let shown = input.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    match vramscope_formats::read(progress.reader(file, shown), symbols) {
+    match vramscope_formats::read(progress.reader(file, &shown), symbols) {
         // Any JSON object that was only come across could pass for a snapshot of nothing.
         Ok(document) if !input.named && document.snapshot.devices.is_empty() => Ok(None),
         Ok(document) => Ok(Some(document)),
