@@ -56,6 +56,11 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
             suspect.fate = Fate::MaybeBounded;
         }
     }
+    if !matches!(cx.steps.source(), StepSource::Marks(_)) {
+        for suspect in suspects.iter_mut().filter(|s| is_moved_model(cx, s.stack)) {
+            suspect.fate = Fate::MaybeBounded;
+        }
+    }
     suspects.sort_by_key(|s| (std::cmp::Reverse(s.bytes), s.site, s.stack));
     let mut findings = Vec::new();
     while !suspects.is_empty() {
@@ -85,6 +90,14 @@ fn may_be_layers(cx: &Context<'_>) -> bool {
         StepSource::Marks(_) => !frees_anything(cx),
         StepSource::None => true,
     }
+}
+
+/// Whether a stack moves a module to the device: its layers come one by one, as steps would.
+fn is_moved_model(cx: &Context<'_>, stack: StackId) -> bool {
+    cx.symbols.frames(stack).iter().any(|&frame| {
+        let frame = cx.symbols.get_frame(frame);
+        cx.symbols.str(frame.name) == "_apply" && cx.symbols.str(frame.file).ends_with("nn/modules/module.py")
+    })
 }
 
 /// Whether the program gave back more than a few blocks of those that it allocated in the window, as events or the last
