@@ -249,19 +249,18 @@ fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group
         .unwrap_or(0);
     let mut evidence = vec![
         format!(
-            "{total} blocks were given back in {} bulks, the older ones first, each of blocks born over up to {waited} steps",
+            "{total} blocks were freed in {} goes, the older ones first; one go freed blocks born over up to {waited} steps",
             cohorts.len(),
         ),
-        "nothing was allocated while a bulk was given back, as when Python's garbage collector runs"
-            .to_owned(),
+        "nothing was allocated in the middle of a go, as when Python's garbage collector runs".to_owned(),
     ];
     if is_anywhere {
         let places: FxHashSet<StackId> = cohorts.iter().map(|c| c.free_stack).collect();
-        evidence.push(format!("they were given back from {} different places in the code", places.len()));
+        evidence.push(format!("they were freed from {} different places in the code", places.len()));
     } else {
         let pause = cohorts.iter().filter_map(|c| c.pause_us).min().unwrap_or(0);
         evidence.push(format!(
-            "each bulk came after a pause of at least {} ms, as long as a full collection takes; a container that is emptied \
+            "each go came after a pause of at least {} ms, as long as a full collection takes; a container that is emptied \
              gives back at once",
             pause / 1000
         ));

@@ -18,7 +18,7 @@ pub enum Relation {
     SharedSegments,
     /// They share neither.
     Unrelated,
-    /// Their traces cover the same time but tell of different happenings.
+    /// Their traces cover the same time but record different events.
     Contradictory,
 }
 

@@ -56,7 +56,7 @@ pub(super) fn relate<'a>(inputs: &[DiffInput<'a>]) -> Related<'a> {
     }
 
     let why = if relations.contains(&Relation::Contradictory) {
-        "the traces cover the same time but tell of different happenings, so the snapshots are of different \
+        "the traces cover the same time but record different events, so the snapshots are of different \
          processes, such as the ranks of one job"
     } else {
         "the snapshots share neither events nor segments, so they are of different runs"
