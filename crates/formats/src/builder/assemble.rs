@@ -22,7 +22,7 @@ impl Builder<'_> {
         self.drop_unfinished(open.unwrap_or(&[]));
         let is_cut = open.is_some();
         let root = self.root_draft(root, atoms, is_cut)?;
-        let host = self.features.host.then(|| self.host_memory(&root));
+        let host = self.features.host.then(|| self.host_memory(&root, atoms));
         let mut devices = self.take_traces(root.traces, is_cut);
         self.take_segments(root.segments, is_cut, &mut devices);
         let mut devices: Vec<Device> =
@@ -211,7 +211,7 @@ impl Builder<'_> {
         })
     }
 
-    fn host_memory(&self, root: &RootDraft) -> HostMemory {
+    fn host_memory(&self, root: &RootDraft, atoms: &Atoms) -> HostMemory {
         let nodes = |value: Option<Value>| match value.map(Value::kind) {
             Some(Kind::List(n) | Kind::Tuple(n)) => self.node(n),
             _ => Node::Empty,
@@ -233,20 +233,22 @@ impl Builder<'_> {
                 .get(i as usize)
                 .map_or(&[][..], |v| v)
                 .iter()
-                .map(|v| match v.kind() {
-                    Kind::Dict(n) => self.host_segment_size(n),
-                    _ => Bytes::ZERO,
-                })
+                .map(|&v| self.host_segment_size(v, atoms))
                 .collect(),
             _ => Vec::new(),
         };
         HostMemory { segments: sizes.len(), bytes: sizes.into_iter().sum(), events }
     }
 
-    fn host_segment_size(&self, dict: u32) -> Bytes {
-        match self.node(dict) {
+    fn host_segment_size(&self, segment: Value, atoms: &Atoms) -> Bytes {
+        match self.node_of(segment) {
             Node::Segment(i) => self.segments.get(i as usize).map_or(Bytes::ZERO, |s| s.segment.size),
             Node::Block(i) => self.blocks.get(i as usize).map_or(Bytes::ZERO, |b| b.block.size),
+            // Those of the host allocator have a size and no blocks.
+            Node::Items(_) => {
+                let size = self.pairs(segment, atoms).find(|(name, _)| *name == "size");
+                size.and_then(|(_, v)| u64::try_from(v.int(atoms)?).ok()).map_or(Bytes::ZERO, Bytes)
+            }
             _ => Bytes::ZERO,
         }
     }

@@ -95,12 +95,12 @@ fn of_two_snapshots_in_one_object_the_first_is_read() {
 
     // Host memory, and what someone put beside the segments, are not the device's.
     let document = json(
-        "{\"x\": [{\"total_size\": 7}], \"segments\": [{\"total_size\": 512}], \"host_segments\": [{\"total_size\": 64}],
+        "{\"x\": [{\"total_size\": 7}], \"segments\": [{\"total_size\": 512}], \"host_segments\": [{\"total_size\": 64}, {\"size\": 32}],
           \"device_traces\": []}",
     );
     let sizes: Vec<u64> = document.snapshot.devices[0].segments.iter().map(|s| s.size.0).collect();
     assert_eq!(sizes, [512]);
-    assert_eq!(document.snapshot.host.map(|h| (h.segments, h.bytes.0)), Some((1, 64)));
+    assert_eq!(document.snapshot.host.map(|h| (h.segments, h.bytes.0)), Some((2, 96)));
 }
 
 #[test]
