@@ -26,6 +26,8 @@ Record history (`torch.cuda.memory._record_memory_history()`) for a few dozen st
     check,
 };
 
+/// Fewer more blocks in each snapshot may be a model that is being loaded.
+const MANY: u64 = 8;
 /// Fewer snapshots never convict.
 const MIN_STATES: usize = 3;
 
@@ -61,10 +63,10 @@ fn judge(cx: &Context<'_>, key: Key, counts: &[FxHashMap<Key, u64>]) -> Option<F
     if least == 0 {
         return None;
     }
-    // One more block in each snapshot is what a single growing thing does too, whose size differs each time.
-    let kept = last * 2 >= most && least >= 2;
+    // A few more blocks in each snapshot is what loading a model does too.
+    let kept = last.saturating_mul(2) >= most && least >= MANY;
     let (size, pool, stack) = key;
-    let gained = series.last()? - series.first()?;
+    let gained = series.last()?.saturating_sub(*series.first()?);
     let shown: Vec<String> = series.iter().map(u64::to_string).collect();
     Some(Finding {
         code: DETECTOR.code,
@@ -73,7 +75,7 @@ fn judge(cx: &Context<'_>, key: Key, counts: &[FxHashMap<Key, u64>]) -> Option<F
         title: "blocks of this size grow in number from snapshot to snapshot".to_owned(),
         site: cx.symbols.site(stack),
         stack,
-        bytes: Bytes(gained * size),
+        bytes: Bytes(gained.saturating_mul(size)),
         blocks: gained,
         block_size: Some(Bytes(size)),
         bytes_per_step: None,

@@ -55,7 +55,7 @@ const MIN_COHORTS: usize = 2;
 
 fn check(cx: &Context<'_>) -> Vec<Finding> {
     // Steps of equal size are no clock for this: blocks of one step would seem to come from several.
-    let runs = free_runs(cx);
+    let mut runs: Option<Vec<u32>> = None;
     let shortest_round = cx.rounds.shortest();
     let mut hits: Vec<(&Group, Vec<Cohort>)> = Vec::new();
     let mut usual = None;
@@ -72,7 +72,8 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         if group.members.iter().filter(waited).count() < MIN_COHORTS {
             continue;
         }
-        let bulks = cohorts(cx, group, &runs);
+        let runs = runs.get_or_insert_with(|| free_runs(cx));
+        let bulks = cohorts(cx, group, runs);
         let usual = *usual.get_or_insert_with(|| usual_pause(cx));
         // What hangs together as a tree is gone through in its own order; a list that is emptied still stands out.
         let (trigger, order) = if trigger(cx, bulks.iter(), usual) == Trigger::Anywhere {
@@ -170,7 +171,7 @@ fn cohorts(cx: &Context<'_>, group: &Group, runs: &[u32]) -> Vec<Cohort> {
                         .unwrap_or(StackId::ABSENT),
                     pause_us: pause_before(cx, runs, first),
                     oldest_first: ascending as f64 / (bulk.len() - 1) as f64,
-                    bytes: bulk.iter().map(|&(_, id)| cx.lifetimes.size(id).0).sum(),
+                    bytes: bulk.iter().map(|&(_, id)| cx.lifetimes.size(id)).sum::<Bytes>().0,
                 }
             })
         })

@@ -55,17 +55,17 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
     if (obtained(&late).0 as f64) < SHARE * reserved {
         return Vec::new();
     }
-    let Some(largest) = late.iter().max_by_key(|f| (f.free.0 - f.request.0, f.event)) else {
+    let Some(largest) = late.iter().max_by_key(|f| (f.free - f.request, f.event)) else {
         return Vec::new();
     };
     let stack_of =
         |f: &FailedFit| cx.device.events.stacks().get(f.event.index()).copied().unwrap_or(StackId::ABSENT);
     // The place where most was obtained in vain.
-    let mut by_stack: FxHashMap<StackId, u64> = FxHashMap::default();
+    let mut by_stack: FxHashMap<StackId, Bytes> = FxHashMap::default();
     for fit in &late {
-        *by_stack.entry(stack_of(fit)).or_default() += fit.obtained.0;
+        *by_stack.entry(stack_of(fit)).or_default() += fit.obtained;
     }
-    let mut by_stack: Vec<(StackId, u64)> = by_stack.into_iter().collect();
+    let mut by_stack: Vec<(StackId, Bytes)> = by_stack.into_iter().collect();
     by_stack.sort_unstable();
     let stack = by_stack.iter().max_by_key(|(_, b)| *b).map_or(StackId::ABSENT, |(s, _)| *s);
     let expandable = cx.recording.settings.as_ref().is_some_and(|s| s.expandable_segments);

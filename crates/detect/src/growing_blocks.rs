@@ -56,7 +56,7 @@ fn judge(cx: &Context<'_>, group: &Group) -> Option<Finding> {
     let grows = sizes.windows(2).all(|w| w[1].checked_sub(w[0]) == Some(step));
     let (last, complete) = generations.split_last()?;
     let is_even = complete.iter().all(|g| g.len() == width) && last.len() <= width;
-    if sizes.len() < MIN_BIRTHS || !grows || !is_even || smallest > step * FROM_NOTHING {
+    if sizes.len() < MIN_BIRTHS || !grows || !is_even || smallest > step.saturating_mul(FROM_NOTHING) {
         return None;
     }
     let is_replaced = members.iter().zip(members.iter().skip(width)).all(|(&old, &new)| {
@@ -86,7 +86,7 @@ fn judge(cx: &Context<'_>, group: &Group) -> Option<Finding> {
         bytes: held.iter().map(|&id| cx.lifetimes.size(id)).sum(),
         blocks: held.len() as u64,
         block_size: (held.len() == 1).then(|| cx.lifetimes.size(last)),
-        bytes_per_step: per_round(((largest - smallest) * width as u64) as f64),
+        bytes_per_step: per_round((largest - smallest) as f64 * width as f64),
         blocks_per_step: None,
         steps_to_oom: None,
         first: time(first),

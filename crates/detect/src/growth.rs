@@ -59,8 +59,9 @@ const SURE_BURSTS: usize = 4;
 pub(crate) fn judge(group: &Group, lifetimes: &Lifetimes, rounds: &Rounds, window: Window) -> Growth {
     let members = group.members.as_slice();
     let n_rounds = rounds.count();
-    let survivors: Vec<AllocId> =
-        members.iter().copied().filter(|&id| lifetimes.is_held_at(id, window.to)).collect();
+    // What the rest of the trace frees is not kept, though the window ends before.
+    let is_kept = |&id: &AllocId| lifetimes.is_held_at(id, window.to) && lifetimes.death(id) == Death::Alive;
+    let survivors: Vec<AllocId> = members.iter().copied().filter(is_kept).collect();
     let mut growth = Growth {
         fate: Fate::Settled,
         freed: members.len() - survivors.len(),
@@ -76,12 +77,10 @@ pub(crate) fn judge(group: &Group, lifetimes: &Lifetimes, rounds: &Rounds, windo
         return growth;
     }
     let round_of = |id: AllocId| lifetimes.birth(id).map_or(0, |b| rounds.of_event(b)).min(n_rounds);
-    let counted: Vec<usize> = growth
-        .survivors
-        .iter()
-        .map(|&id| round_of(id))
-        .filter(|&r| r >= 1 && r + IN_FLIGHT < n_rounds)
-        .collect();
+    // Where the loop has ended, its last step is as whole as any; what came after it is no step.
+    let last_whole = rounds.n_steps().min(n_rounds - IN_FLIGHT);
+    let counted: Vec<usize> =
+        growth.survivors.iter().map(|&id| round_of(id)).filter(|&r| r >= 1 && r < last_whole).collect();
     growth.birth_rounds = counted.iter().map(|&r| r as u32).collect();
     growth.birth_rounds.dedup();
     if growth.birth_rounds.len() < MIN_BIRTHS {

@@ -47,7 +47,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
                 if let Some(id) = cx.lifetimes.alloc_of(at) {
                     let size = cx.lifetimes.size(id).0;
                     waiting.insert(addrs[i], (at, size));
-                    bytes += size;
+                    bytes = bytes.saturating_add(size);
                     late += 1;
                     if bytes > most.0 {
                         most = (bytes, at);

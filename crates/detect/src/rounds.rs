@@ -11,16 +11,26 @@ const MIN_STEPS: usize = 6;
 pub(crate) struct Rounds {
     /// The end of each whole round, ascending.
     ends: Vec<EventIdx>,
+    /// How many of them are steps; the rest only measures how long ago the loop ended.
+    n_steps: usize,
 }
 
 impl Rounds {
     pub(crate) fn of(steps: &Steps, window: Window) -> Self {
-        Self { ends: if steps.count() >= MIN_STEPS { with_tail(steps, window) } else { Vec::new() } }
+        if steps.count() < MIN_STEPS {
+            return Self { ends: Vec::new(), n_steps: 0 };
+        }
+        Self { ends: with_tail(steps, window), n_steps: steps.count() }
     }
 
     /// How many whole rounds there are.
     pub(crate) fn count(&self) -> usize {
         self.ends.len()
+    }
+
+    /// How many of them are the program's steps.
+    pub(crate) fn n_steps(&self) -> usize {
+        self.n_steps
     }
 
     /// The round of an event; the number of rounds for what comes after the last whole one.

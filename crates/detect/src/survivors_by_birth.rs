@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_model::{Action, Bytes, FrameId, StackId};
-use vramscope_replay::{AllocId, levels_at};
+use vramscope_replay::{AllocId, StepSource, levels_at};
 
 use crate::finding::{Companion, Finding, Kind};
 use crate::groups::Group;
@@ -48,12 +48,16 @@ struct Suspect {
 
 fn check(cx: &Context<'_>) -> Vec<Finding> {
     let mut suspects = suspects(cx);
-    if !frees_anything(cx) {
-        // A program that frees nothing is still being set up, as far as anyone can tell: a model is loaded layer by layer.
+    if may_be_layers(cx) {
         if ran_out(cx) {
             return Vec::new();
         }
         for suspect in &mut suspects {
+            suspect.fate = Fate::MaybeBounded;
+        }
+    }
+    if !matches!(cx.steps.source(), StepSource::Marks(_)) {
+        for suspect in suspects.iter_mut().filter(|s| is_moved_model(cx, s.stack)) {
             suspect.fate = Fate::MaybeBounded;
         }
     }
@@ -70,6 +74,30 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         findings.push(finding(cx, &main, with));
     }
     findings
+}
+
+/// Steps that nobody marked must be at least so many to convict.
+const SURE_STEPS: usize = 24;
+
+/// Whether what recurs may be something else than steps. A program that frees nothing is still being set up, as far as anyone can
+/// tell: a model is loaded layer by layer. What recurs within one call of a module may be its layers, whose results wait for
+/// the backward pass. A few rounds that nobody marked may be either.
+fn may_be_layers(cx: &Context<'_>) -> bool {
+    match cx.steps.source() {
+        StepSource::Recurrence { within_module, .. } => {
+            *within_module || cx.rounds.n_steps() < SURE_STEPS || !frees_anything(cx)
+        }
+        StepSource::Marks(_) => !frees_anything(cx),
+        StepSource::None => true,
+    }
+}
+
+/// Whether a stack moves a module to the device: its layers come one by one, as steps would.
+fn is_moved_model(cx: &Context<'_>, stack: StackId) -> bool {
+    cx.symbols.frames(stack).iter().any(|&frame| {
+        let frame = cx.symbols.get_frame(frame);
+        cx.symbols.str(frame.name) == "_apply" && cx.symbols.str(frame.file).ends_with("nn/modules/module.py")
+    })
 }
 
 /// Whether the program gave back more than a few blocks of those that it allocated in the window, as events or the last
@@ -123,11 +151,11 @@ fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
         }
     }
     for suspect in &mut suspects {
-        let mut bytes_by_stack: FxHashMap<StackId, u64> = FxHashMap::default();
+        let mut bytes_by_stack: FxHashMap<StackId, Bytes> = FxHashMap::default();
         for &id in &suspect.survivors {
-            *bytes_by_stack.entry(cx.lifetimes.stack(id)).or_default() += cx.lifetimes.size(id).0;
+            *bytes_by_stack.entry(cx.lifetimes.stack(id)).or_default() += cx.lifetimes.size(id);
         }
-        let mut bytes_by_stack: Vec<(StackId, u64)> = bytes_by_stack.into_iter().collect();
+        let mut bytes_by_stack: Vec<(StackId, Bytes)> = bytes_by_stack.into_iter().collect();
         bytes_by_stack.sort_unstable();
         if suspect.site.is_some() {
             let sizes = || suspect.survivors.iter().map(|&id| cx.lifetimes.size(id));
@@ -138,7 +166,7 @@ fn suspects(cx: &Context<'_>) -> Vec<Suspect> {
             }
         }
         suspect.stack = bytes_by_stack.iter().max_by_key(|(_, b)| *b).map_or(StackId::EMPTY, |(s, _)| *s);
-        suspect.bytes = sum(cx, &suspect.survivors) + sum(cx, &suspect.older);
+        suspect.bytes = sum(cx, &suspect.survivors).saturating_add(sum(cx, &suspect.older));
     }
     suspects
 }
@@ -182,7 +210,7 @@ fn severity(fate: Fate) -> u8 {
 }
 
 fn sum(cx: &Context<'_>, ids: &[AllocId]) -> u64 {
-    ids.iter().map(|&id| cx.lifetimes.size(id).0).sum()
+    ids.iter().map(|&id| cx.lifetimes.size(id)).sum::<Bytes>().0
 }
 
 /// Whether a suspect's survivors were born in the same rounds as another's.

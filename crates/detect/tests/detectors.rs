@@ -12,8 +12,10 @@ use vramscope_replay::{Lifetimes, Steps};
 fn program(steps: usize, mut step: impl FnMut(usize, &mut String)) -> String {
     let mut text = String::from("old weights 4MiB @train.py:3:<module>\n");
     for i in 0..steps {
-        writeln!(text, "alloc batch{i} 1MiB @train.py:10:<module>").unwrap();
+        writeln!(text, "alloc batch{i} 1MiB @train.py:9:<module>").unwrap();
+        writeln!(text, "alloc out{i}_ 1MiB @train.py:10:<module>").unwrap();
         step(i, &mut text);
+        writeln!(text, "free out{i}_ @train.py:20:<module>").unwrap();
         writeln!(text, "free batch{i} @train.py:20:<module>").unwrap();
     }
     text
@@ -60,7 +62,7 @@ fn what_is_kept_every_step_leaks() {
     // 1 GiB less 60 MiB kept and 4 MiB of weights, at 2 MiB a step; at the soonest less what batches take too.
     let (low, high) = leak.steps_to_oom.unwrap();
     assert_eq!(high, (1024 - 64) / 2);
-    assert!(low <= high && low > high - 20, "{low}");
+    assert!(low <= high && low > high - 40, "{low}");
     assert!(leak.confidence > 0.85);
 }
 
@@ -260,6 +262,8 @@ fn three_snapshots_without_history_convict_by_size_two_do_not() {
     assert_eq!(states(&[1, 51]), []);
     assert_eq!(states(&[50, 50, 50]), []);
     assert_eq!(states(&[1, 51, 60]), [Kind::Growing]);
+    // As a model that is being loaded.
+    assert_eq!(states(&[2, 4, 6]), [Kind::Growing]);
     assert_eq!(states(&[1, 51, 51]), []);
 }
 

@@ -57,8 +57,6 @@ impl Value {
     pub const TRUE: Self = Self(CONST | (2 << TAG_BITS));
     /// A value that is not kept.
     pub const OPAQUE: Self = Self(CONST | (3 << TAG_BITS));
-    /// A memo slot that nothing was put into.
-    pub(crate) const ABSENT: Self = Self(CONST | (4 << TAG_BITS));
 
     /// An integer, if it fits in 60 bits.
     #[inline]
@@ -115,6 +113,19 @@ impl Value {
     #[inline]
     pub fn bool(v: bool) -> Self {
         if v { Self::TRUE } else { Self::FALSE }
+    }
+
+    /// The value in half a word, where it fits: containers and texts do unless there are very many.
+    #[inline]
+    pub(crate) fn packed(self) -> Option<u32> {
+        let index = self.0 >> TAG_BITS;
+        (self.0 & TAG != INT && index < 1 << (32 - TAG_BITS)).then_some(self.0 as u32)
+    }
+
+    /// The value that was packed.
+    #[inline]
+    pub(crate) fn unpacked(packed: u32) -> Self {
+        Self(u64::from(packed))
     }
 
     /// What this value is.
@@ -190,6 +201,5 @@ mod tests {
         assert_eq!(Value::TRUE.kind(), Kind::Bool(true));
         assert_eq!(Value::FALSE.kind(), Kind::Bool(false));
         assert_eq!(Value::OPAQUE.kind(), Kind::Opaque);
-        assert_eq!(Value::ABSENT.kind(), Kind::Opaque);
     }
 }

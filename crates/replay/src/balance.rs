@@ -31,9 +31,11 @@ impl Balance {
         for segment in &state.segments {
             let (allocated, pending) =
                 (segment.bytes_in(BlockState::Allocated), segment.bytes_in(BlockState::PendingFree));
-            // What the blocks do not account for is free: a segment's bytes are its own.
-            let free = segment.size - allocated - pending;
-            sums.reserved += segment.size;
+            // What the blocks do not account for is free. Where a damaged file has more in its blocks than in the segment,
+            // the blocks count.
+            let size = segment.size.max(allocated + pending);
+            let free = size - allocated - pending;
+            sums.reserved += size;
             sums.allocated += allocated;
             sums.pending += pending;
             if allocated + pending == Bytes::ZERO {
@@ -87,12 +89,14 @@ pub fn balance_at(device: &DeviceRecording, lifetimes: &Lifetimes, at: EventIdx)
         spans.mark_used(addr);
     }
     let pending: Bytes = waiting.iter().map(|&(_, size)| size).sum();
-    let free = level.reserved - level.allocated - pending;
+    // A trace that does not tell of all segments must not lead to less reserved than is held.
+    let reserved = level.reserved.max(level.allocated + pending);
+    let free = reserved - level.allocated - pending;
     let releasable = spans.unused().min(free);
     Balance {
-        reserved: level.reserved,
+        reserved,
         allocated: level.allocated,
-        pending: pending.min(level.reserved - level.allocated),
+        pending,
         releasable,
         stranded: free - releasable,
         segments: spans.len() as u64,

@@ -1,5 +1,7 @@
 //! The curves: allocated, reserved and requested bytes over the trace.
 //!
+//! Sums wrap around: real ones stay far below 2^63, and of absurd ones no order is asked.
+//!
 //! The curves are anchored at the end, where the last snapshot's state tells the exact bytes, and followed backwards
 //! from there: what was there before the recording began cannot be known otherwise.
 
@@ -44,18 +46,18 @@ pub fn levels(
         match actions[i] {
             Action::Alloc => {
                 if let Some(id) = lifetimes.alloc_of(EventIdx(i as u32)) {
-                    signed.0 += lifetimes.size(id).0 as i64;
-                    signed.1 += lifetimes.requested(id).0 as i64;
+                    signed.0 = signed.0.wrapping_add(lifetimes.size(id).0 as i64);
+                    signed.1 = signed.1.wrapping_add(lifetimes.requested(id).0 as i64);
                 }
             }
             Action::FreeRequested | Action::FreeCompleted => {
                 if let Some(id) = lifetimes.alloc_of(EventIdx(i as u32)) {
-                    signed.0 -= lifetimes.size(id).0 as i64;
-                    signed.1 -= lifetimes.requested(id).0 as i64;
+                    signed.0 = signed.0.wrapping_sub(lifetimes.size(id).0 as i64);
+                    signed.1 = signed.1.wrapping_sub(lifetimes.requested(id).0 as i64);
                 }
             }
-            Action::SegmentAlloc | Action::SegmentMap => signed.2 += sizes[i] as i64,
-            Action::SegmentFree | Action::SegmentUnmap => signed.2 -= sizes[i] as i64,
+            Action::SegmentAlloc | Action::SegmentMap => signed.2 = signed.2.wrapping_add(sizes[i] as i64),
+            Action::SegmentFree | Action::SegmentUnmap => signed.2 = signed.2.wrapping_sub(sizes[i] as i64),
             _ => {}
         }
         if i >= window.from.index() {
@@ -102,8 +104,8 @@ fn level((allocated, requested, reserved): (i64, i64, i64)) -> Level {
 pub(crate) fn start(device: &DeviceRecording, lifetimes: &Lifetimes) -> (i64, i64, i64) {
     let mut start = (0i64, 0i64, 0i64);
     for id in lifetimes.all().take(lifetimes.n_before()) {
-        start.0 += lifetimes.size(id).0 as i64;
-        start.1 += lifetimes.requested(id).0 as i64;
+        start.0 = start.0.wrapping_add(lifetimes.size(id).0 as i64);
+        start.1 = start.1.wrapping_add(lifetimes.requested(id).0 as i64);
     }
     // What the trace adds up to, against what the state shows at its end.
     let mut end = start;
@@ -111,8 +113,10 @@ pub(crate) fn start(device: &DeviceRecording, lifetimes: &Lifetimes) -> (i64, i6
     let events = &device.events;
     for (i, action) in events.actions().iter().enumerate() {
         match action {
-            Action::SegmentAlloc | Action::SegmentMap => end.2 += events.sizes()[i] as i64,
-            Action::SegmentFree | Action::SegmentUnmap => end.2 -= events.sizes()[i] as i64,
+            Action::SegmentAlloc | Action::SegmentMap => end.2 = end.2.wrapping_add(events.sizes()[i] as i64),
+            Action::SegmentFree | Action::SegmentUnmap => {
+                end.2 = end.2.wrapping_sub(events.sizes()[i] as i64);
+            }
             _ => {}
         }
         lowest_reserved = lowest_reserved.min(end.2);
@@ -120,23 +124,24 @@ pub(crate) fn start(device: &DeviceRecording, lifetimes: &Lifetimes) -> (i64, i6
     for id in lifetimes.all() {
         let (size, requested) = (lifetimes.size(id).0 as i64, lifetimes.requested(id).0 as i64);
         if lifetimes.birth(id).is_some() {
-            end.0 += size;
-            end.1 += requested;
+            end.0 = end.0.wrapping_add(size);
+            end.1 = end.1.wrapping_add(requested);
         }
         // A death that no event records is in no event's balance either: its block stays in the curve to the end,
         // and the anchor below takes it out evenly.
         if matches!(lifetimes.death(id), crate::Death::At(e) if lifetimes.alloc_of(e) == Some(id)) {
-            end.0 -= size;
-            end.1 -= requested;
+            end.0 = end.0.wrapping_sub(size);
+            end.1 = end.1.wrapping_sub(requested);
         }
     }
     match device.last_state().filter(|_| device.trace_reaches_state()) {
         Some(state) => {
-            start.0 += state.bytes_in(BlockState::Allocated).0 as i64 - end.0;
-            start.2 += state.reserved().0 as i64 - end.2;
+            start.0 =
+                start.0.wrapping_add((state.bytes_in(BlockState::Allocated).0 as i64).wrapping_sub(end.0));
+            start.2 = start.2.wrapping_add((state.reserved().0 as i64).wrapping_sub(end.2));
         }
         // Without a state the trace alone tells the least that must have been there.
-        None => start.2 = -lowest_reserved,
+        None => start.2 = lowest_reserved.wrapping_neg(),
     }
     start
 }

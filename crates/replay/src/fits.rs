@@ -26,13 +26,21 @@ const SMALL_MAX: u64 = 1 << 20;
 /// Segments of the small pool are of this size.
 const SMALL_SEGMENT: u64 = 2 << 20;
 
+/// A kind of pool (whether it is the small one) of a stream.
+type Domain = (bool, StreamId);
+
+/// Adds to a sum. Absurd sizes wrap around, as they may.
+fn add(sums: &mut FxHashMap<Domain, i64>, domain: Domain, bytes: i64) {
+    let sum = sums.entry(domain).or_default();
+    *sum = sum.wrapping_add(bytes);
+}
+
 /// Every growth of reserved memory in the trace, whether or not the request would have fit in pieces.
 pub fn growths(
     device: &DeviceRecording,
     lifetimes: &Lifetimes,
     settings: Option<&Settings>,
 ) -> Vec<FailedFit> {
-    type Domain = (bool, StreamId);
     let events = &device.events;
     let (actions, addrs, sizes) = (events.actions(), events.addrs(), events.sizes());
     let n = events.len();
@@ -46,23 +54,23 @@ pub fn growths(
     if let Some(state) = device.last_state() {
         for segment in &state.segments {
             let domain = (segment.size.0 <= SMALL_SEGMENT, segment.stream);
-            *reserved.entry(domain).or_default() += segment.size.0 as i64;
+            add(&mut reserved, domain, segment.size.0 as i64);
         }
     }
     let delta = |i: usize| match actions[i] {
         Action::SegmentAlloc | Action::SegmentMap => sizes[i] as i64,
-        Action::SegmentFree | Action::SegmentUnmap => -(sizes[i] as i64),
+        Action::SegmentFree | Action::SegmentUnmap => (sizes[i] as i64).wrapping_neg(),
         _ => 0,
     };
     for (i, &size) in sizes.iter().enumerate() {
         let d = delta(i);
         if d != 0 {
-            *reserved.entry((size <= SMALL_SEGMENT, events.get(i).stream)).or_default() -= d;
+            add(&mut reserved, (size <= SMALL_SEGMENT, events.get(i).stream), (d).wrapping_neg());
         }
     }
     for id in lifetimes.all().take(lifetimes.n_before()) {
         let domain = (is_small(lifetimes.requested(id).0), StreamId(0));
-        *used.entry(domain).or_default() += lifetimes.size(id).0 as i64;
+        add(&mut used, domain, lifetimes.size(id).0 as i64);
         domain_of.insert(lifetimes.addr(id), domain);
     }
     let mut out = Vec::new();
@@ -75,14 +83,14 @@ pub fn growths(
             Action::Alloc => {
                 let domain = (is_small(sizes[i]), events.get(i).stream);
                 let size = lifetimes.alloc_of(EventIdx(i as u32)).map_or(0, |id| lifetimes.size(id).0);
-                *used.entry(domain).or_default() += size as i64;
+                add(&mut used, domain, size as i64);
                 domain_of.insert(addrs[i], domain);
                 live_size.insert(addrs[i], size);
             }
             Action::FreeCompleted => {
                 if let (Some(domain), Some(size)) = (domain_of.remove(&addrs[i]), live_size.remove(&addrs[i]))
                 {
-                    *used.entry(domain).or_default() -= size as i64;
+                    add(&mut used, domain, (size as i64).wrapping_neg());
                 }
             }
             Action::SegmentAlloc | Action::SegmentMap => {
@@ -92,9 +100,12 @@ pub fn growths(
                         actions[j] == Action::Alloc && (is_small(sizes[j]), events.get(j).stream) == domain
                     })
                     .map(|j| rounded(sizes[j]));
-                let free =
-                    reserved.get(&domain).copied().unwrap_or(0) - used.get(&domain).copied().unwrap_or(0);
-                *reserved.entry(domain).or_default() += sizes[i] as i64;
+                let free = reserved
+                    .get(&domain)
+                    .copied()
+                    .unwrap_or(0)
+                    .wrapping_sub(used.get(&domain).copied().unwrap_or(0));
+                add(&mut reserved, domain, sizes[i] as i64);
                 if let Some(request) = request {
                     out.push(FailedFit {
                         event: EventIdx(i as u32),

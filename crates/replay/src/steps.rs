@@ -5,7 +5,7 @@
 //! count that divides nearly all others.
 
 use rustc_hash::FxHashMap;
-use vramscope_model::{Action, Annotation, DeviceRecording, EventIdx, Stage, Symbols};
+use vramscope_model::{Action, Annotation, DeviceRecording, EventIdx, FrameId, StackId, Stage, Symbols};
 
 use crate::lifetimes::Window;
 
@@ -20,6 +20,8 @@ pub enum StepSource {
     Recurrence {
         /// Distinct stacks that allocate once a step.
         stacks: usize,
+        /// Whether all that recurs does so within one and the same call of a module: then what recurs may be its layers.
+        within_module: bool,
     },
 }
 
@@ -44,7 +46,7 @@ impl Steps {
         window: Window,
     ) -> Self {
         Self::by_marks(device, annotations, symbols, window)
-            .or_else(|| Self::by_recurrence(device, window))
+            .or_else(|| Self::by_recurrence(device, symbols, window))
             .unwrap_or(Self { bounds: Vec::new(), source: StepSource::None })
     }
 
@@ -94,14 +96,14 @@ impl Steps {
         None
     }
 
-    fn by_recurrence(device: &DeviceRecording, window: Window) -> Option<Self> {
+    fn by_recurrence(device: &DeviceRecording, symbols: &Symbols, window: Window) -> Option<Self> {
         // Repeats in a row are one: a line in an inner loop recurs as often as the loop does. But where one line does
         // everything, each time counts.
-        let collapsed = Self::by_runs(device, window, true);
+        let collapsed = Self::by_runs(device, symbols, window, true);
         if let Some((steps, true)) = collapsed {
             return Some(steps);
         }
-        let each = Self::by_runs(device, window, false);
+        let each = Self::by_runs(device, symbols, window, false);
         if let Some((steps, true)) = each {
             return Some(steps);
         }
@@ -110,7 +112,12 @@ impl Steps {
     }
 
     /// The rounds, and whether they come at regular intervals.
-    fn by_runs(device: &DeviceRecording, window: Window, repeats_are_one: bool) -> Option<(Self, bool)> {
+    fn by_runs(
+        device: &DeviceRecording,
+        symbols: &Symbols,
+        window: Window,
+        repeats_are_one: bool,
+    ) -> Option<(Self, bool)> {
         let events = &device.events;
         let (actions, stacks, sizes) = (events.actions(), events.stacks(), events.sizes());
         let range = window.from.index()..window.to.index().min(events.len());
@@ -165,6 +172,8 @@ impl Steps {
             .or_else(|| candidates.last().map(|&rounds| (rounds, births(rounds))))?;
         let regular = is_regular(&bounds);
         let n_stacks = recurring.iter().filter(|(_, g)| g.runs == rounds).count();
+        let recurring_stacks = recurring.iter().filter(|_| has_stacks).map(|&(key, _)| StackId(key as u32));
+        let within_module = is_within_module(symbols, recurring_stacks);
         // A last round as long as the others is whole; what is much longer is no round, the loop has ended.
         let mut lengths: Vec<u32> = bounds.windows(2).map(|w| w[1].0 - w[0].0).collect();
         lengths.sort_unstable();
@@ -176,8 +185,10 @@ impl Steps {
                 bounds.push(EventIdx(last.0 + rest.min(longest)));
             }
         }
-        (bounds.len() > MIN_STEPS)
-            .then_some((Self { bounds, source: StepSource::Recurrence { stacks: n_stacks } }, regular))
+        (bounds.len() > MIN_STEPS).then_some((
+            Self { bounds, source: StepSource::Recurrence { stacks: n_stacks, within_module } },
+            regular,
+        ))
     }
 
     /// How many whole steps there are.
@@ -254,6 +265,25 @@ fn rounds_that_fit(groups: &[Recurring]) -> Vec<u32> {
     candidates.retain(|&runs| runs > best);
     candidates.push(best);
     candidates
+}
+
+/// Whether the frames that all stacks share, from the outermost in, hold a call of a module.
+fn is_within_module(symbols: &Symbols, stacks: impl Iterator<Item = StackId>) -> bool {
+    let mut shared: Option<Vec<FrameId>> = None;
+    for stack in stacks {
+        let outermost_first = symbols.frames(stack).iter().rev();
+        match &mut shared {
+            None => shared = Some(outermost_first.copied().collect()),
+            Some(shared) => {
+                let n = shared.iter().zip(outermost_first).take_while(|(a, b)| a == b).count();
+                shared.truncate(n);
+            }
+        }
+    }
+    shared.unwrap_or_default().iter().any(|&frame| {
+        let frame = symbols.get_frame(frame);
+        symbols.str(frame.name) == "_call_impl" && symbols.str(frame.file).ends_with("nn/modules/module.py")
+    })
 }
 
 /// Whether births come at about equal intervals, measured in events.

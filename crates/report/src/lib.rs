@@ -16,6 +16,7 @@ pub mod json;
 pub mod markdown;
 mod page;
 mod place;
+mod settings;
 mod sparkline;
 mod style;
 mod table;

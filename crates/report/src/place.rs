@@ -8,6 +8,8 @@ use vramscope_view::analysis::{Frame, Location};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
     tails: BTreeMap<String, String>,
+    /// The files of the user's own code.
+    user: BTreeSet<String>,
 }
 
 impl Places {
@@ -43,7 +45,19 @@ impl Places {
             }
             parts += 1;
         }
-        Self { tails }
+        Self { tails, user: BTreeSet::new() }
+    }
+
+    /// Names the files that are of the user's own code.
+    pub(crate) fn with_user_files<'a>(mut self, files: impl IntoIterator<Item = &'a str>) -> Self {
+        self.user = files.into_iter().map(str::to_owned).collect();
+        self
+    }
+
+    /// The user's files that are not shown as they were recorded: as shown, and as recorded.
+    pub(crate) fn shortened_user_files(&self) -> impl Iterator<Item = (&str, &str)> {
+        let shown = self.tails.iter().filter(|(file, tail)| file != tail && self.user.contains(*file));
+        shown.map(|(file, tail)| (tail.as_str(), file.as_str()))
     }
 
     /// The short form of a path.
@@ -108,6 +122,18 @@ fn least_parts(file: &str) -> usize {
         .map_or(1, |at| (parts.len() - 1 - at).max(1))
 }
 
+/// The library function that a line of the user's code called last, in the form that imports take:
+/// `torch.nn.functional.linear`. Nothing if the line allocated by itself or only native frames are above it.
+pub(crate) fn innermost_library_function(stack: &[Frame]) -> Option<String> {
+    let below = stack.iter().take_while(|frame| !frame.is_user);
+    let Location { file, function, .. } =
+        &below.into_iter().find(|f| f.location.file.ends_with(".py"))?.location;
+    let parts: Vec<&str> = file.split(is_separator).collect();
+    let in_package = parts.get(parts.len() - least_parts(file)..)?.join(".");
+    let module = in_package.strip_suffix(".py").unwrap_or(&in_package);
+    Some(format!("{}.{function}", module.strip_suffix(".__init__").unwrap_or(module)))
+}
+
 /// How the folding is told: `(11 library frames folded)`; nothing where there are none.
 pub(crate) fn folded_note(stack: &[Frame]) -> Option<String> {
     match stack.iter().filter(|frame| !frame.is_user).count() {
@@ -169,5 +195,10 @@ mod tests {
             [frame("t", false), frame("t", false), frame("a", true), frame("t", false), frame("b", true)];
         assert_eq!(folded_note(&stack).as_deref(), Some("(3 library frames folded)"));
         assert_eq!(folded_note(&stack[2..3]), None);
+        assert_eq!(innermost_library_function(&stack), None, "the frames have no Python file");
+        let library = frame("/v/lib/python3.12/site-packages/torch/nn/functional.py", false);
+        let stack = [frame("??", false), library.clone(), frame("/srv/a.py", true)];
+        assert_eq!(innermost_library_function(&stack).as_deref(), Some("torch.nn.functional.f"));
+        assert_eq!(innermost_library_function(&[frame("/srv/a.py", true), library]), None);
     }
 }

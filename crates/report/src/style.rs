@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What a piece of text is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,10 +65,37 @@ impl Span {
 }
 
 impl Span {
-    /// Shortens it to so many columns.
-    pub(crate) fn shorten(&mut self, room: usize) {
-        self.text = shortened(&self.text, room);
+    /// Its lines of at most so many columns.
+    pub(crate) fn wrapped(&self, room: usize) -> Vec<Self> {
+        wrapped(&self.text, room).into_iter().map(|text| Self { text, role: self.role }).collect()
     }
+}
+
+/// Breaks a text into lines of at most `room` columns: at spaces, else behind the joints of paths and names, else where
+/// the line is full.
+pub(crate) fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let (room, mut lines, mut rest) = (room.max(1), Vec::new(), text);
+    while rest.width() > room {
+        let mut columns = 0;
+        // The first character always goes on the line, or there would be no end.
+        let full = rest
+            .char_indices()
+            .find(|&(at, c)| {
+                columns += c.width().unwrap_or(0);
+                at > 0 && columns > room
+            })
+            .map_or(rest.len(), |(at, _)| at);
+        let (line, next) = (rest.get(..full).unwrap_or(rest), rest.get(full..).unwrap_or(""));
+        let at_space = if next.starts_with(' ') { Some(full) } else { line.rfind(' ').filter(|&at| at > 0) };
+        let at_joint = || line.rfind(['/', '\\', '.', '_', ':', '#', ',']).map(|at| at + 1);
+        let end = at_space.or_else(at_joint).unwrap_or(full);
+        lines.push(rest.get(..end).unwrap_or(rest).to_owned());
+        rest = rest.get(end..).unwrap_or("").trim_start();
+    }
+    if !rest.is_empty() || lines.is_empty() {
+        lines.push(rest.to_owned());
+    }
+    lines
 }
 
 /// Shortens a text in its middle, where paths and qualified names tell least.
@@ -154,6 +181,21 @@ mod tests {
         assert_eq!(Palette::Plain.paint(Role::Bad, "LEAK"), "LEAK");
         assert_eq!(Palette::Coloured.paint(Role::Bad, "LEAK"), "\x1b[1m\x1b[31mLEAK\x1b[0m");
         assert_eq!(Palette::Coloured.paint(Role::Plain, "x"), "x");
+    }
+
+    #[test]
+    fn texts_break_where_they_can() {
+        for (text, room, want) in [
+            ("fits", 4, &["fits"][..]),
+            ("", 4, &[""]),
+            ("two words", 5, &["two", "words"]),
+            ("a/long/path.py", 8, &["a/long/", "path.py"]),
+            ("abcdefghij", 4, &["abcd", "efgh", "ij"]),
+            ("文件文件", 5, &["文件", "文件"]),
+            ("文", 1, &["文"]),
+        ] {
+            assert_eq!(wrapped(text, room), want, "{text}");
+        }
     }
 
     #[test]

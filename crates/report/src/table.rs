@@ -35,7 +35,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Writes the rows, `indent` columns from the left. Where they are too wide, the last column is shortened.
+    /// Writes the rows, `indent` columns from the left. Where they are too wide, the last column wraps.
     pub(crate) fn write(self, page: &mut Page, indent: usize) {
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|i| self.rows.iter().filter_map(|row| row.get(i)).map(Span::width).max().unwrap_or(0))
@@ -43,10 +43,19 @@ impl Table {
         let others: usize = widths.iter().rev().skip(1).map(|width| width + GAP).sum();
         let room = page.width().saturating_sub(indent + others).max(LEAST);
         let last = self.columns.len().saturating_sub(1);
-        for mut row in self.rows {
-            if let Some(cell) = row.get_mut(last) {
-                cell.shorten(room);
+        let rows = self.rows.into_iter().flat_map(|mut row| {
+            let mut lines = row.get(last).map(|cell| cell.wrapped(room)).unwrap_or_default().into_iter();
+            if let (Some(cell), Some(first)) = (row.get_mut(last), lines.next()) {
+                *cell = first;
             }
+            let below = lines.map(|line| {
+                let mut row = vec![Span::default(); last];
+                row.push(line);
+                row
+            });
+            std::iter::once(row).chain(below.collect::<Vec<_>>()).collect::<Vec<_>>()
+        });
+        for row in rows {
             let mut line: Vec<Span> = vec![" ".repeat(indent).into()];
             for ((cell, &width), align) in row.into_iter().zip(&widths).zip(&self.columns) {
                 let pad: Span = " ".repeat(width.saturating_sub(cell.width())).into();
@@ -65,6 +74,21 @@ impl Table {
 mod tests {
     use super::*;
     use crate::style::Palette;
+
+    #[test]
+    fn the_last_column_wraps_between_words_and_at_the_joints_of_long_ones() {
+        let mut table = Table::new(&[Align::Right, Align::Left]);
+        table.row(vec!["1".into(), "no Python frame (autograd backward)".into()]);
+        table.row(vec!["22".into(), "package/models/heads/pyramid.py:14 forward".into()]);
+        let mut page = Page::new(Palette::Plain, 40);
+        table.write(&mut page, 10);
+        insta::assert_snapshot!(page.finish(), @r"
+         1  no Python frame (autograd
+            backward)
+        22  package/models/heads/
+            pyramid.py:14 forward
+        ");
+    }
 
     #[test]
     fn columns_line_up_by_display_width() {

@@ -1,10 +1,10 @@
 //! Words that text and Markdown share.
 
-use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Frame, Input, Severity, Verdict};
+use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Frame, Input, Peak, Severity, Verdict};
 
-use crate::bytes::{counted, human, mean};
+use crate::bytes::{counted, grouped, human, mean};
 use crate::clock;
-use crate::place::{Places, folded_note};
+use crate::place::{Places, folded_note, innermost_library_function};
 use crate::style::Role;
 
 /// The verdict as a heading, and what it is.
@@ -50,6 +50,7 @@ pub(crate) fn places(analysis: &Analysis) -> Places {
         sites.iter().filter_map(|s| s.site.clone()).map(|site| site.file).collect::<Vec<_>>()
     };
     let mut files = Vec::new();
+    let mut library = Vec::new();
     for device in &analysis.devices {
         files.extend(sites(&device.balance.sites));
         files.extend(device.peak.iter().flat_map(|peak| sites(&peak.sites)));
@@ -57,9 +58,12 @@ pub(crate) fn places(analysis: &Analysis) -> Places {
     for finding in &analysis.findings {
         files.extend(sites(&finding.companions));
         files.extend(finding.site.iter().map(|site| site.file.clone()));
-        files.extend(finding.stack.iter().map(|frame| frame.location.file.clone()));
+        for frame in &finding.stack {
+            if frame.is_user { &mut files } else { &mut library }.push(frame.location.file.clone());
+        }
     }
-    Places::of(files.iter().map(String::as_str))
+    let user = files.iter().map(String::as_str);
+    Places::of(user.clone().chain(library.iter().map(String::as_str))).with_user_files(user)
 }
 
 /// Whether the blocks of a finding are what holds its bytes, rather than the places of a shortage.
@@ -104,11 +108,7 @@ pub(crate) fn figures(analysis: &Analysis, finding: &Finding) -> Vec<String> {
         figures.push(if low == high {
             format!("device full in {}", counted(low, "more step"))
         } else {
-            format!(
-                "device full in {} to {} more steps",
-                crate::bytes::grouped(low),
-                crate::bytes::grouped(high)
-            )
+            format!("device full in {} to {} more steps", grouped(low), grouped(high))
         });
     }
     figures
@@ -123,9 +123,15 @@ fn per_step(blocks: f64) -> String {
     }
 }
 
-/// The user's frames of a stack, innermost first, without the first `skip`; and how many others were folded.
+/// The user's frames of a stack, innermost first, without the first `skip`; and how many others were folded. Where
+/// none of the user's is left, only the library function that allocated is worth a word.
 pub(crate) fn callers(stack: &[Frame], places: &Places, skip: usize) -> Vec<String> {
     let user: Vec<&Frame> = stack.iter().filter(|frame| frame.is_user).skip(skip).collect();
+    if user.is_empty() {
+        let function = innermost_library_function(stack);
+        let note = folded_note(stack).filter(|_| function.is_some() || skip == 0);
+        return function.into_iter().chain(note).collect();
+    }
     let last = user.len().saturating_sub(1);
     let mut pieces: Vec<String> = user
         .iter()
@@ -134,6 +140,16 @@ pub(crate) fn callers(stack: &[Frame], places: &Places, skip: usize) -> Vec<Stri
         .collect();
     pieces.extend(folded_note(stack));
     pieces
+}
+
+/// When the peak was: `in step 42 of 60`.
+pub(crate) fn peak_moment(device: &DeviceAnalysis, peak: &Peak) -> String {
+    let steps = device.steps.count;
+    match peak.step {
+        Some(step) if step <= steps => format!("in step {} of {}", grouped(step), grouped(steps)),
+        Some(_) if steps > 0 => format!("after the last of {} whole steps", grouped(steps)),
+        _ => format!("at event {} of {}", grouped(peak.event), grouped(device.events)),
+    }
 }
 
 /// What to call blocks that no event of the recording explains.

@@ -32,6 +32,21 @@ fn analysis_as_text() {
 }
 
 #[test]
+fn a_line_without_callers_is_followed_by_the_library_function_alone() {
+    let mut analysis = fixture::leak();
+    let excerpts = Excerpts::default();
+    analysis.findings[0].stack.truncate(2);
+    let shown = text::analysis::render(&analysis, &plain(&excerpts));
+    assert!(
+        shown.contains("   in     torch.nn.modules.conv._conv_forward (1 library frame folded)\n"),
+        "{shown}"
+    );
+    analysis.findings[0].stack.remove(0);
+    let shown = text::analysis::render(&analysis, &plain(&excerpts));
+    assert!(!shown.contains("   in ") && !shown.contains("   from "), "{shown}");
+}
+
+#[test]
 fn colour_changes_nothing_but_colour() {
     let excerpts = fixture::excerpts();
     let coloured = Layout { palette: Palette::Coloured, ..plain(&excerpts) };
@@ -71,7 +86,11 @@ fn analysis_as_markdown() {
     let excerpts = fixture::excerpts();
     insta::assert_snapshot!(
         "analysis_leak_markdown",
-        markdown::analysis::render(&fixture::leak(), 5, &excerpts)
+        markdown::analysis::render(&fixture::leak(), 5, false, &excerpts)
+    );
+    insta::assert_snapshot!(
+        "analysis_leak_markdown_verbose",
+        markdown::analysis::render(&fixture::leak(), 5, true, &excerpts)
     );
 }
 
@@ -93,7 +112,7 @@ fn inspection_in_every_format() {
     let excerpts = Excerpts::default();
     let files = [fixture::inspection()];
     insta::assert_snapshot!("inspect_text", text::inspect::render(&files, &plain(&excerpts)));
-    insta::assert_snapshot!("inspect_markdown", markdown::inspect::render(&files));
+    insta::assert_snapshot!("inspect_markdown", markdown::inspect::render(&files, false));
     insta::assert_snapshot!("inspect_json", json::inspect::render(&files));
 }
 

@@ -14,8 +14,8 @@ use crate::source::SourceRoot;
 #[derive(Debug, Parser)]
 #[command(name = "vramscope", version, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Exit status: 0 if nothing is wrong (or there is not enough to tell), 1 if something is, 2 if \
-                        the command could not do its work."
+    after_help = "Exit status: 0 if nothing is wrong (or there is not enough to tell), 1 if something is (`inspect`: \
+                  if a file contradicts itself), 2 if the command could not do its work."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -92,11 +92,11 @@ pub(crate) struct Analyze {
     /// Look at this rank only
     #[arg(long, value_name = "N", help_heading = "Selection")]
     pub(crate) rank: Option<u32>,
-    /// Leave out what was before: `step:40`, `event:1000`, `50%`, `12.5s` after the first event,
-    /// `2026-03-01T10:11:12Z`, or µs since 1970
+    /// Leave out what was before: `step:40` (the start of step 40; the first one is step 1), `event:1000`, `50%`,
+    /// `12.5s` after the first event, `2026-03-01T10:11:12Z`, or µs since 1970
     #[arg(long, value_name = "MOMENT", value_parser = crate::moment::parse, help_heading = "Selection")]
     pub(crate) since: Option<Moment>,
-    /// Leave out what was after
+    /// Leave out what was after; `step:40` stands for the end of step 40
     #[arg(long, value_name = "MOMENT", value_parser = crate::moment::parse, help_heading = "Selection")]
     pub(crate) until: Option<Moment>,
     /// Memory of the device, such as `80GiB`, to say when it will be full
@@ -112,7 +112,9 @@ pub(crate) struct Analyze {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Diff {
-    /// Two or more snapshots, earlier ones first, or a directory with them
+    /// Two or more snapshots, earlier ones first, or a directory with those of one process: each is compared with the
+    /// next, and the first with the last. Of two or more directories or patterns, each a run, the last snapshots are
+    /// compared
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Compare this device only

@@ -8,7 +8,10 @@ pub(crate) fn parse(text: &str) -> Result<Moment, String> {
     let number =
         |digits: &str| digits.parse::<u64>().map_err(|_| format!("`{digits}` is not a whole number"));
     if let Some(step) = text.strip_prefix("step:") {
-        return number(step).map(Moment::Step);
+        return match number(step)? {
+            0 => Err("steps are counted from 1".to_owned()),
+            step => Ok(Moment::Step(step)),
+        };
     }
     if let Some(event) = text.strip_prefix("event:") {
         return number(event).map(Moment::Event);
@@ -65,6 +68,7 @@ mod tests {
     fn mistakes_are_answered_with_what_to_write() {
         for (text, want) in [
             ("40", "write `step:40`, `event:40` or `40s`"),
+            ("step:0", "steps are counted from 1"),
             ("step:x", "`x` is not a whole number"),
             ("120%", "`120` is not a percentage from 0 to 100"),
         ] {

@@ -11,7 +11,7 @@ use vramscope_report::{Excerpts, Palette, Role};
 use crate::args::{Color, Global};
 use crate::failure::{self, Failure};
 
-/// How wide text is where the terminal does not say.
+/// How wide text is where neither the terminal nor `COLUMNS` says.
 const WIDTH: usize = 100;
 /// Lines longer than this are hard to read, however wide the terminal.
 const MOST: usize = 120;
@@ -45,7 +45,8 @@ impl Printer {
             output: global.output.clone().map(|path| (path, global.force)),
             palette: wanted(stdout && global.output.is_none()),
             messages: wanted(stderr),
-            width: terminal.map_or(WIDTH, |(width, _)| usize::from(width.0).min(MOST)),
+            width: terminal
+                .map_or_else(|| columns().unwrap_or(WIDTH), |(width, _)| usize::from(width.0).min(MOST)),
             progress: stderr && !global.quiet,
         }
     }
@@ -151,6 +152,12 @@ fn exists(path: &Path) -> anyhow::Error {
         format!("`{}` is already there", path.display()),
         "give another name, or `--force` to overwrite it",
     )
+}
+
+#[expect(clippy::disallowed_methods, reason = "the convention about the width is an environment variable")]
+fn columns() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok()?.trim().parse().ok()?;
+    (columns > 0).then_some(columns)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the conventions about colour are environment variables")]

@@ -28,8 +28,9 @@ impl Progress {
     }
 
     /// A file whose reading counts.
-    pub(crate) fn reader(&mut self, file: File, name: String) -> Counted<'_> {
-        self.bar.set_message(name);
+    pub(crate) fn reader(&mut self, file: File, name: &str) -> Counted<'_> {
+        // A file's name must not steer the terminal.
+        self.bar.set_message(name.replace(char::is_control, "?"));
         Counted { file, progress: self, at: 0, furthest: 0 }
     }
 

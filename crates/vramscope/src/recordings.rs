@@ -1,6 +1,7 @@
 //! From files to recordings: reads them all, tells ranks and processes apart, puts snapshots of one process together.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Cursor, Read as _};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -85,14 +86,48 @@ fn read_one(
     let name = || format!("`{}`", input.path.display());
     #[expect(clippy::disallowed_methods, reason = "the CLI opens the files")]
     let file = std::fs::File::open(&input.path).with_context(|| format!("{} could not be opened", name()))?;
+    // A pipe cannot be gone back in, which reading needs: it is kept. A device may never end.
+    let kind = file.metadata().with_context(|| format!("{} could not be opened", name()))?.file_type();
+    if !kind.is_file() && !input.named {
+        return Ok(None);
+    }
+    if is_endless(kind) {
+        let hint = "give a file, or the output of a program as `<(zcat file.gz)`";
+        return Err(Failure::error(format!("{} is a device, not a file", name()), hint));
+    }
+    if !kind.is_file() {
+        let mut kept = Vec::new();
+        file.take(MOST_KEPT)
+            .read_to_end(&mut kept)
+            .with_context(|| format!("{} could not be read", name()))?;
+        return match vramscope_formats::read(Cursor::new(kept), symbols) {
+            Ok(document) => Ok(Some(document)),
+            Err(error) => Err(anyhow::Error::new(error).context(format!("{} could not be read", name()))),
+        };
+    }
     let shown = input.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    match vramscope_formats::read(progress.reader(file, shown), symbols) {
+    match vramscope_formats::read(progress.reader(file, &shown), symbols) {
         // Any JSON object that was only come across could pass for a snapshot of nothing.
         Ok(document) if !input.named && document.snapshot.devices.is_empty() => Ok(None),
         Ok(document) => Ok(Some(document)),
         Err(Error::Empty | Error::Unknown { .. } | Error::NoSnapshot { .. }) if !input.named => Ok(None),
         Err(error) => Err(anyhow::Error::new(error).context(format!("{} could not be read", name()))),
     }
+}
+
+/// The most that is kept of a pipe.
+const MOST_KEPT: u64 = 8 << 30;
+
+/// Whether reading may never come to an end.
+#[cfg(unix)]
+fn is_endless(kind: std::fs::FileType) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    kind.is_char_device() || kind.is_block_device()
+}
+
+#[cfg(not(unix))]
+fn is_endless(_: std::fs::FileType) -> bool {
+    false
 }
 
 fn only_rank(files: Vec<Input>, rank: Option<u32>) -> anyhow::Result<Vec<Input>> {
@@ -190,7 +225,7 @@ fn unrelated(rank: Option<u32>, processes: &[Vec<Snapshot>]) -> anyhow::Error {
         [a, b, ..] => (
             format!("`{}` and `{}`", a.path, b.path),
             match relation(&a.document.snapshot, &b.document.snapshot) {
-                Relation::Contradictory => "their traces cover the same time but tell of different events",
+                Relation::Contradictory => "their traces cover the same time but hold different events",
                 _ => "they share neither events nor segments",
             },
         ),
@@ -206,13 +241,18 @@ fn unrelated(rank: Option<u32>, processes: &[Vec<Snapshot>]) -> anyhow::Error {
 
 fn one_process(mut process: Vec<Snapshot>, rank: Option<u32>) -> (Recording, Vec<analysis::Input>) {
     // As `join` does it, so that the files are listed in the order of its states.
-    let last = |s: &Snapshot| s.document.snapshot.time_span().map(|(_, last)| last);
-    if process.iter().all(|s| last(s).is_some()) {
-        process.sort_by_key(last);
-    }
+    sort_by_time(&mut process);
     let inputs = process.iter().map(describe).collect();
     let snapshots = process.into_iter().map(|s| s.document.snapshot).collect();
     (join(snapshots, rank), inputs)
+}
+
+/// Puts snapshots in time order, if all of them hold times.
+pub(crate) fn sort_by_time(snapshots: &mut [Snapshot]) {
+    let last = |s: &Snapshot| s.document.snapshot.time_span().map(|(_, last)| last);
+    if snapshots.iter().all(|s| last(s).is_some()) {
+        snapshots.sort_by_key(last);
+    }
 }
 
 fn describe(file: &Snapshot) -> analysis::Input {

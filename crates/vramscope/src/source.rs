@@ -8,6 +8,8 @@ use std::str::FromStr;
 use vramscope_report::{Excerpt, Excerpts};
 use vramscope_view::analysis::Location;
 
+use crate::failure::Failure;
+
 /// Larger files are no source code.
 const MOST_BYTES: u64 = 16 << 20;
 /// Lines shown before and after the place.
@@ -40,6 +42,26 @@ impl FromStr for SourceRoot {
     }
 }
 
+impl SourceRoot {
+    /// Checks that it is there.
+    ///
+    /// # Errors
+    /// When it is not: what was typed, and what can be.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let (here, typed) = match self {
+            Self::Below(directory) if directory.is_dir() => return Ok(()),
+            Self::Replace { here, .. } if here.exists() => return Ok(()),
+            Self::Below(directory) => (directory, directory.display().to_string()),
+            Self::Replace { recorded, here } => (here, format!("{recorded}={}", here.display())),
+        };
+        let reason = if here.exists() { "is not a directory" } else { "does not exist" };
+        Err(Failure::error(
+            format!("`--source {typed}`: `{}` {reason}", here.display()),
+            "give the directory with the source code, or `RECORDED=HERE` to replace the beginning of paths",
+        ))
+    }
+}
+
 /// Finds and keeps source files.
 pub(crate) struct Sources<'a> {
     roots: &'a [SourceRoot],
@@ -69,7 +91,6 @@ impl<'a> Sources<'a> {
         });
         let (path, all) = file.as_ref()?;
         let index = place.line.checked_sub(1)?;
-        all.get(index as usize)?;
         let first = index.saturating_sub(CONTEXT);
         let shown = all.iter().zip(1u32..).skip(first as usize).take((index + CONTEXT - first + 1) as usize);
         Some(Excerpt {
@@ -104,8 +125,8 @@ fn locate(recorded: &str, roots: &[SourceRoot]) -> Option<PathBuf> {
             return found;
         }
     }
-    let as_recorded = PathBuf::from(recorded);
-    (as_recorded.is_absolute() && as_recorded.is_file()).then_some(as_recorded)
+    // Never the path as it was recorded: a snapshot must not choose which files of this machine are shown.
+    None
 }
 
 fn lines(path: &Path) -> Option<Vec<String>> {
@@ -117,19 +138,71 @@ fn lines(path: &Path) -> Option<Vec<String>> {
     Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
 }
 
-/// A sign that the file was changed since: the function is not in it, or the line is empty.
+/// A sign that the file was changed since: the line cannot be the one that allocated.
 fn doubt(place: &Location, path: &Path, lines: &[String]) -> Option<String> {
+    let index = (place.line as usize).checked_sub(1)?;
     let name = place.function.rsplit('.').next().unwrap_or("");
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let has_function = !is_name || {
-        let definition = format!("def {name}");
-        lines.iter().any(|line| line.contains(&definition))
+    let found = match lines.get(index).map(|line| line.trim()) {
+        None => format!("has only {} lines", lines.len()),
+        Some(line) if !can_allocate(line) => format!("has no call in line {}", place.line),
+        Some(_) if is_name && !lines.iter().any(|line| defined(line) == Some(name)) => {
+            format!("holds no `{name}`")
+        }
+        Some(_) if is_name && !is_inside(name, index, lines) => {
+            format!("has line {} outside of `{name}`", place.line)
+        }
+        Some(_) => return None,
     };
-    let line = lines.get(place.line as usize - 1).map_or("", |line| line.trim());
-    if has_function && !line.is_empty() && !line.starts_with('#') {
-        return None;
+    Some(format!(
+        "`{}` {found}, so it seems to have changed since: compare with the version that ran",
+        path.display()
+    ))
+}
+
+/// Whether a line, without its indentation, can be one that runs and calls something.
+fn can_allocate(line: &str) -> bool {
+    const KEYWORDS: [&str; 6] = ["else:", "try:", "finally:", "pass", "break", "continue"];
+    !line.is_empty() && !line.starts_with('#') && !KEYWORDS.contains(&line)
+}
+
+/// The name of the function or class whose definition begins in a line.
+fn defined(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let line = line.strip_prefix("async ").unwrap_or(line);
+    let rest =
+        ["def ", "cdef ", "cpdef ", "class "].iter().find_map(|word| line.strip_prefix(word))?.trim_start();
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    rest.get(..end)
+}
+
+/// Whether the innermost definition around a line is that of `name`, or begins in that very line.
+fn is_inside(name: &str, index: usize, lines: &[String]) -> bool {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let Some((line, before)) = lines.get(..=index).and_then(<[String]>::split_last) else { return false };
+    if let Some(defined) = defined(line) {
+        return defined == name;
     }
-    Some(format!("`{}` seems to have changed since: compare with the version that ran", path.display()))
+    let (mut least, mut in_text) = (indent(line), false);
+    for other in before.iter().rev() {
+        // Texts of several lines, and the ends of heads of several lines, may stand as far left as they like.
+        if (other.matches("\"\"\"").count() + other.matches("'''").count()) % 2 == 1 {
+            in_text = !in_text;
+        }
+        let trimmed = other.trim_start();
+        if in_text
+            || trimmed.is_empty()
+            || trimmed.starts_with(['#', ')', ']', '}'])
+            || indent(other) >= least
+        {
+            continue;
+        }
+        if let Some(defined) = defined(other) {
+            return defined == name;
+        }
+        least = indent(other);
+    }
+    false
 }
 
 #[cfg(test)]
@@ -180,6 +253,75 @@ mod tests {
         let excerpts = Sources::new(&roots).excerpts([&elsewhere, &other]);
         assert_eq!(excerpts.get(&elsewhere), None, "there is no models/unet.py below the root");
         assert!(excerpts.get(&other).unwrap().doubt.as_ref().unwrap().contains("seems to have changed"));
+    }
+
+    #[test]
+    fn a_line_that_cannot_have_allocated_is_doubted() {
+        let text = "\
+class Net:
+    @hook
+    def forward(
+        self, x
+    ):
+        if x:
+            def inner(y):
+                return y + 1
+        text = \"\"\"
+all the way left\"\"\"
+        return [
+            inner(x),
+        ]
+
+    async def other(self): return 1
+
+rows = [torch.ones(1)]
+";
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let about =
+            |line, function: &str| doubt(&place("net.py", line, function), Path::new("net.py"), &lines);
+        for (line, function) in [
+            (8, "inner"),
+            (11, "forward"),
+            (12, "Net.forward"),
+            (15, "other"),
+            (17, "<module>"),
+            (12, "<lambda>"),
+        ] {
+            assert_eq!(about(line, function), None, "{line} {function}");
+        }
+        for (line, function, reason) in [
+            (8, "forward", "has line 8 outside of `forward`"),
+            (17, "forward", "has line 17 outside of `forward`"),
+            (11, "backward", "holds no `backward`"),
+            (14, "forward", "has no call in line 14"),
+            (18, "<module>", "has only 17 lines"),
+        ] {
+            let doubt = about(line, function).unwrap();
+            assert!(doubt.starts_with(&format!("`net.py` {reason}, so it seems to have changed")), "{doubt}");
+        }
+    }
+
+    #[test]
+    fn a_root_that_is_not_there_is_refused_by_its_flag() {
+        let dir = project();
+        let path = |name: &str| dir.path().join(name).display().to_string();
+        for (text, wanted) in [
+            (path("src"), None),
+            (format!("/srv={}", path("src")), None),
+            (path("nothing"), Some("does not exist")),
+            (path("secret.txt"), Some("is not a directory")),
+            (format!("/srv={}", path("nothing")), Some("does not exist")),
+        ] {
+            let Ok(root) = text.parse::<SourceRoot>();
+            let error = root.check().err().map(|error| error.to_string());
+            assert_eq!(error.is_some(), wanted.is_some(), "{text}: {error:?}");
+            if let (Some(error), Some(wanted)) = (error, wanted) {
+                assert!(
+                    error.starts_with(&format!("`--source {text}`: ")) && error.ends_with(wanted),
+                    "{error}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -177,6 +177,21 @@ fn source_lines_are_shown_where_the_source_is() {
     assert!(out.contains("14 │     x = layer(x)") && out.contains("← allocated here"), "{out}");
     let (_, out, _) = run(&["analyze", &recordings]);
     assert!(!out.contains("│     x = layer(x)") && out.contains("--source DIR"), "{out}");
+    let (status, out, err) = run(&["analyze", &recordings, "--source", "nowhere"]);
+    assert_eq!((status, out.as_str()), (2, ""), "{err}");
+    assert!(err.contains("`--source nowhere`: `nowhere` does not exist") && err.contains("hint: "), "{err}");
+}
+
+#[test]
+fn no_arrow_points_at_a_line_that_cannot_be_the_one() {
+    let (dir, _) = directory(&[("train.py", "def forward(self):\n    pass\n".repeat(10).as_bytes())]);
+    let recordings = corpus("recordings/feature_pyramid");
+    let source = dir.path().to_str().unwrap();
+    for format in ["text", "markdown"] {
+        let (_, out, _) = run(&["analyze", &recordings, "--source", source, "--format", format]);
+        assert!(out.contains("pass") && out.contains("seems to have changed since"), "{out}");
+        assert!(!out.contains("allocated here\n"), "{out}");
+    }
 }
 
 #[test]
@@ -220,6 +235,49 @@ fn what_can_be_read_is_looked_at_and_the_rest_is_said() {
     let (status, _, err) = run(&["diff", &paths[0], &good]);
     assert_eq!(status, 2);
     assert!(err.contains("is the only snapshot"), "{err}");
+}
+
+#[test]
+fn two_runs_are_compared_by_their_ends() {
+    let ddp = corpus("recordings/ddp_one_rank");
+    let (first, second) = (format!("{ddp}/rank0"), format!("{ddp}/rank1/*"));
+    let (status, document) = json(&["diff", "--format", "json", &first, &second]);
+    assert_eq!(status, 0);
+    let parts = document["parts"].as_array().unwrap();
+    assert_eq!(parts.len(), 1);
+    for (side, file) in [("before", "rank0/step60.pickle.zst"), ("after", "rank1/step60.pickle.zst")] {
+        assert!(parts[0][side].as_str().unwrap().ends_with(file), "{parts:?}");
+    }
+    let remark = document["caveats"][0].as_str().unwrap();
+    assert!(
+        remark.contains("stands for 3 snapshots") && remark.ends_with("the last of each is compared"),
+        "{remark}"
+    );
+    let (_, document) = json(&["diff", "--format", "json", &first]);
+    assert_eq!(document["parts"].as_array().unwrap().len(), 3, "one run is a series");
+    for args in [&["diff", ddp.as_str()][..], &["diff", &first, &ddp]] {
+        let (status, out, err) = run(args);
+        assert_eq!((status, out.as_str()), (2, ""), "{err}");
+        assert!(
+            err.contains("stands for snapshots of 2 ranks") && err.contains("hint: name two of them"),
+            "{err}"
+        );
+        assert!(err.contains("rank0/step60.pickle.zst` and `"), "{err}");
+    }
+}
+
+#[test]
+fn the_width_can_be_told() {
+    let recording = corpus("recordings/feature_pyramid");
+    let widest = |columns: &str| {
+        let output = vramscope(&["diff", &recording]).env("COLUMNS", columns).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        // Paths are kept whole, so that they can be copied.
+        text.lines().filter(|line| !line.contains('/')).map(|line| line.chars().count()).max().unwrap()
+    };
+    assert!(widest("90") <= 90 && widest("90") > 75, "{}", widest("90"));
+    assert!(widest("120") > 100, "{}", widest("120"));
+    assert_eq!(widest("none"), widest("100"));
 }
 
 #[test]

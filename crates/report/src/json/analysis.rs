@@ -175,9 +175,10 @@ pub struct Balance {
     pub requested: Option<u64>,
     /// Bytes lost to rounding.
     pub rounding: Option<u64>,
-    /// Bytes by the place that asked for them, most first.
+    /// Bytes as asked for (not as blocks) by the place that asked for them, most first; as blocks where `requested` is
+    /// null.
     pub sites: Vec<SiteBytes>,
-    /// Bytes of blocks that are older than the recording.
+    /// Bytes as asked for of blocks that are older than the recording; as blocks where `requested` is null.
     pub before_recording: u64,
     /// Segments.
     pub segments: u64,
@@ -208,7 +209,7 @@ pub struct Peak {
     pub time_us: Option<i64>,
     /// At which event of the joined trace.
     pub event: u64,
-    /// In which step, from 0.
+    /// In which step, from 1.
     pub step: Option<u64>,
     /// Allocated bytes then.
     pub allocated: u64,
@@ -216,7 +217,7 @@ pub struct Peak {
     pub reserved: u64,
     /// The highest reserved bytes at any moment.
     pub max_reserved: u64,
-    /// Which places held it, most first.
+    /// Which places held it, most first; their bytes are those of blocks, and add up to `allocated`.
     pub sites: Vec<SiteBytes>,
 }
 
@@ -254,7 +255,7 @@ pub struct Phase {
     pub peak_allocated: u64,
     /// The mean change of allocated bytes from its start to its end.
     pub mean_change: i64,
-    /// Bytes allocated inside it that are still held at the end.
+    /// Bytes allocated inside it that are still held at the end, as blocks.
     pub survived: u64,
 }
 
@@ -303,13 +304,13 @@ pub struct Finding {
     pub label: String,
     /// The full stack, innermost first.
     pub stack: Vec<Frame>,
-    /// Bytes concerned, as blocks.
+    /// Bytes concerned, as blocks (asked for, rounded up).
     pub bytes: u64,
     /// Blocks concerned.
     pub blocks: u64,
-    /// Their size, if uniform.
+    /// Their size in bytes as blocks, if uniform.
     pub block_size: Option<u64>,
-    /// Growth in bytes a step.
+    /// Growth in bytes a step, as blocks.
     pub bytes_per_step: Option<f64>,
     /// Growth in blocks a step.
     pub blocks_per_step: Option<f64>,
@@ -329,7 +330,7 @@ pub struct Finding {
     pub pattern: Option<serde_json::Value>,
     /// What to do, most useful first.
     pub advice: Vec<String>,
-    /// Places whose memory grows at the same steps.
+    /// Places whose memory grows at the same steps; their bytes are those of blocks.
     pub companions: Vec<SiteBytes>,
 }
 

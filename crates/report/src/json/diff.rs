@@ -87,15 +87,15 @@ impl From<&view::DiffPart> for Part {
 pub struct Device {
     /// Its number.
     pub device: u32,
-    /// Reserved bytes.
+    /// Bytes obtained from the driver.
     pub reserved: Both,
-    /// Allocated bytes.
+    /// Bytes in blocks that the program holds.
     pub allocated: Both,
-    /// Bytes born in between and still held; within one process only.
+    /// Bytes of blocks born in between and still held; within one process only.
     pub born: Option<u64>,
-    /// Bytes held before and no longer; within one process only.
+    /// Bytes of blocks held before and no longer; within one process only.
     pub died: Option<u64>,
-    /// Bytes held both times; within one process only.
+    /// Bytes of blocks held both times; within one process only.
     pub persisted: Option<u64>,
     /// By place or by size, largest change first; their changes add up to that of `allocated`.
     pub groups: Vec<Group>,
@@ -122,15 +122,15 @@ pub struct Group {
     pub site: Option<Location>,
     /// What to call it.
     pub label: String,
-    /// Bytes.
+    /// Bytes as blocks (asked for, rounded up).
     pub bytes: Both,
     /// Blocks.
     pub blocks: Both,
-    /// Bytes born; within one process only.
+    /// Bytes born, as blocks; within one process only.
     pub born: Option<u64>,
-    /// Bytes that died; within one process only.
+    /// Bytes that died, as blocks; within one process only.
     pub died: Option<u64>,
-    /// Bytes that persisted; within one process only.
+    /// Bytes that persisted, as blocks; within one process only.
     pub persisted: Option<u64>,
     /// The distinct stacks in it, largest change first.
     pub stacks: Vec<Stack>,
@@ -160,9 +160,9 @@ impl From<&view::GroupDiff> for Group {
 pub struct Stack {
     /// Its frames, innermost first; none stands for blocks of which no stack was recorded.
     pub frames: Vec<Frame>,
-    /// Bytes in the earlier snapshot.
+    /// Bytes in the earlier snapshot, as blocks.
     pub before: u64,
-    /// Bytes in the later snapshot.
+    /// Bytes in the later snapshot, as blocks.
     pub after: u64,
 }
 

@@ -57,7 +57,7 @@ pub struct SiteBytes {
     pub site: Option<Location>,
     /// What to call it where there is no place.
     pub label: String,
-    /// Bytes.
+    /// Bytes: as asked for in `balance.sites`, as blocks (asked for, rounded up) in `peak.sites` and `companions`.
     pub bytes: u64,
     /// Blocks.
     pub blocks: u64,

@@ -1,16 +1,22 @@
 //! `analyze` as Markdown.
 
-use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding};
+use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Severity};
 
 use super::{block, code, escaped, place, sentence, table};
 use crate::bytes::{counted, grouped, human, share, signed};
 use crate::clock;
 use crate::excerpt::Excerpts;
 use crate::place::Places;
+use crate::settings;
+use crate::text::analysis::main_device;
 use crate::words;
 
-/// The answer as Markdown with at most `top` findings and places.
-pub fn render(analysis: &Analysis, top: usize, excerpts: &Excerpts) -> String {
+/// How many findings are told with their reasons; the others only with their figures.
+const TOLD_WHOLE: usize = 2;
+
+/// The answer as Markdown with at most `top` findings and places. As an issue or a chat has little room, the makeup of
+/// the peak of a run in trouble, all but one of several devices, and phases are shown only if it is `verbose`.
+pub fn render(analysis: &Analysis, top: usize, verbose: bool, excerpts: &Excerpts) -> String {
     let places = words::places(analysis);
     let (word, _) = words::verdict(analysis.verdict);
     let sure = analysis.confidence.map(|c| format!(" ({})", words::confidence(c))).unwrap_or_default();
@@ -21,14 +27,34 @@ pub fn render(analysis: &Analysis, top: usize, excerpts: &Excerpts) -> String {
         code(&words::input_names(&analysis.inputs))
     ));
     for (i, finding) in analysis.findings.iter().take(top).enumerate() {
-        one_finding(&mut out, i + 1, analysis, finding, &places, excerpts);
+        let whole = verbose || i == 0 || (i < TOLD_WHOLE && finding.severity != Severity::Info);
+        one_finding(&mut out, i + 1, analysis, finding, &places, whole.then_some(excerpts));
     }
     if analysis.findings.len() > top {
         let more = counted((analysis.findings.len() - top) as u64, "more finding");
         out.push_str(&format!("{more} left out (`--top {}`).\n\n", analysis.findings.len()));
     }
+    if analysis.devices.len() > 1 {
+        overview(&mut out, &analysis.devices);
+    }
+    let whole = verbose || !analysis.verdict.is_trouble();
+    let places_shown = if whole { top } else { top.div_ceil(2) };
     for device in &analysis.devices {
-        one_device(&mut out, device, &places, top);
+        if verbose || main_device(analysis).is_some_and(|main| std::ptr::eq(main, device)) {
+            one_device(&mut out, device, &places, places_shown, whole);
+            if verbose {
+                phases(&mut out, device);
+            }
+        }
+    }
+    if verbose {
+        let files: Vec<String> = places
+            .shortened_user_files()
+            .map(|(tail, file)| format!("{} = {}", code(tail), code(file)))
+            .collect();
+        if !files.is_empty() {
+            out.push_str(&format!("Files: {}\n\n", files.join(", ")));
+        }
     }
     if !analysis.caveats.is_empty() {
         out.push_str("### Keep in mind\n\n");
@@ -59,7 +85,7 @@ fn one_finding(
     analysis: &Analysis,
     finding: &Finding,
     places: &Places,
-    excerpts: &Excerpts,
+    excerpts: Option<&Excerpts>,
 ) {
     let at = place(places, finding.site.as_ref(), &finding.label);
     out.push_str(&format!(
@@ -74,13 +100,19 @@ fn one_finding(
     if !figures.is_empty() {
         out.push_str(&format!("**{}**\n\n", figures.join(" · ")));
     }
+    // Those that weigh less are told with their figures only.
+    let Some(excerpts) = excerpts else { return };
     let excerpt = finding.site.as_ref().and_then(|site| Some((site, excerpts.get(site)?)));
     if let Some((site, excerpt)) = excerpt {
         let lines: Vec<String> = excerpt
             .lines
             .iter()
             .map(|(number, text)| {
-                let here = if *number == site.line { "  # <- allocated here" } else { "" };
+                let here = if *number == site.line && excerpt.doubt.is_none() {
+                    "  # <- allocated here"
+                } else {
+                    ""
+                };
                 format!("{text}{here}")
             })
             .collect();
@@ -115,7 +147,26 @@ fn one_finding(
     }
 }
 
-fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: usize) {
+/// All devices, a row each.
+fn overview(out: &mut String, devices: &[DeviceAnalysis]) {
+    let rows: Vec<Vec<String>> = devices
+        .iter()
+        .map(|device| {
+            vec![
+                words::device(device.rank, device.device),
+                human(device.balance.reserved),
+                human(device.balance.allocated),
+                device.peak.as_ref().map_or_else(|| "unknown".to_owned(), |peak| human(peak.allocated)),
+                grouped(device.events),
+                grouped(device.steps.count),
+            ]
+        })
+        .collect();
+    out.push_str(&table(&["device", "reserved", "allocated", "peak", "events", "steps"], &rows));
+    out.push('\n');
+}
+
+fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: usize, whole: bool) {
     let balance = &device.balance;
     out.push_str(&format!("### {}\n\n", words::device(device.rank, device.device)));
     let mut rows = Vec::new();
@@ -134,37 +185,45 @@ fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: u
             rest.iter().map(|site| site.bytes).sum(),
         );
     }
-    row(format!("– – {}", words::before(device)), balance.before_recording);
-    if let Some(rounding) = balance.rounding {
-        row("– – rounding up to block sizes".into(), rounding);
+    let parts = [
+        (format!("– – {}", words::before(device)), balance.before_recording),
+        ("– – rounding up to block sizes".into(), balance.rounding.unwrap_or(0)),
+        ("– pending free".into(), balance.pending),
+        ("– free".into(), balance.free),
+        ("– – releasable (whole segments)".into(), balance.releasable),
+        ("– – stranded (in segments partly in use)".into(), balance.stranded),
+    ];
+    for (name, bytes) in parts.into_iter().filter(|&(_, bytes)| bytes > 0) {
+        row(name, bytes);
     }
-    row("– pending free".into(), balance.pending);
-    row("– free".into(), balance.free);
-    row("– – releasable (whole segments)".into(), balance.releasable);
-    row("– – stranded (in segments partly in use)".into(), balance.stranded);
     out.push_str(&table(&["at the end", "", "bytes", "share"], &rows));
     out.push('\n');
     if let Some(peak) = &device.peak {
-        let step = peak.step.map(|step| format!(" in step {}", grouped(step + 1))).unwrap_or_default();
-        out.push_str(&format!(
-            "Peak: {} allocated{step} (event {} of {}), when {} was reserved; at most {} was reserved.\n\n",
+        let mut text = format!(
+            "Peak: {} allocated {}, when {} was reserved",
             human(peak.allocated),
-            grouped(peak.event),
-            grouped(device.events),
-            human(peak.reserved),
-            human(peak.max_reserved)
-        ));
+            words::peak_moment(device, peak),
+            human(peak.reserved)
+        );
+        if peak.max_reserved > peak.reserved {
+            text.push_str(&format!("; at most {} was reserved", human(peak.max_reserved)));
+        }
+        if let (false, Some(most)) = (whole, peak.sites.first()) {
+            let at = place(places, most.site.as_ref(), &most.label);
+            text.push_str(&format!("; most of it, {}, by {at}", human(most.bytes)));
+        }
+        out.push_str(&format!("{text}.\n\n"));
         let rows: Vec<Vec<String>> = peak
             .sites
             .iter()
-            .take(top)
+            .take(if whole { top } else { 0 })
             .map(|site| {
                 let at = place(places, site.site.as_ref(), &site.label);
                 vec![at, human(site.bytes), share(site.bytes, peak.allocated), grouped(site.blocks)]
             })
             .collect();
         if !rows.is_empty() {
-            out.push_str(&table(&["at the peak", "", "share", "blocks"], &rows));
+            out.push_str(&table(&["at the peak", "as blocks", "share", "blocks"], &rows));
             if peak.sites.len() > rows.len() {
                 let more = counted((peak.sites.len() - rows.len()) as u64, "more place");
                 out.push_str(&format!("\n{more} left out.\n"));
@@ -173,6 +232,15 @@ fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: u
         }
     }
     steps(out, device);
+    let changed: Vec<String> =
+        settings::changed(&device.settings).iter().map(|setting| code(setting)).collect();
+    if !changed.is_empty() {
+        out.push_str(&format!("Allocator settings: {}\n\n", changed.join(", ")));
+    }
+}
+
+/// What was held in the regions that the program marked.
+fn phases(out: &mut String, device: &DeviceAnalysis) {
     if !device.phases.is_empty() {
         let rows: Vec<Vec<String>> = device
             .phases
@@ -189,11 +257,6 @@ fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: u
             .collect();
         out.push_str(&table(&["phase", "runs", "peak", "mean change", "still held"], &rows));
         out.push('\n');
-    }
-    if !device.settings.is_empty() {
-        let all: Vec<String> =
-            device.settings.iter().map(|(name, value)| code(&format!("{name}={value}"))).collect();
-        out.push_str(&format!("Allocator settings: {}\n\n", all.join(", ")));
     }
 }
 

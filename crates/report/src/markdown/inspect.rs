@@ -1,13 +1,14 @@
 //! `inspect` as Markdown.
 
-use vramscope_view::inspect::{Health, Inspection};
+use vramscope_view::inspect::{Check, Health, Inspection};
 
-use super::{code, escaped, sentence, table};
+use super::{code, escaped, prose_table, sentence, table};
 use crate::bytes::{grouped, human};
 use crate::clock;
+use crate::settings;
 
-/// What files are, as Markdown.
-pub fn render(files: &[Inspection]) -> String {
+/// What files are, as Markdown. What is well is only named, unless it is `verbose`.
+pub fn render(files: &[Inspection], verbose: bool) -> String {
     let mut out = String::new();
     for file in files {
         out.push_str(&format!("## {}\n\n", code(&file.path)));
@@ -21,10 +22,10 @@ pub fn render(files: &[Inspection]) -> String {
         }
         let (stacks, frames) = file.stacks;
         out.push_str(&format!("- stacks: {} distinct, of {} frames\n", grouped(stacks), grouped(frames)));
-        if !file.settings.is_empty() {
-            let all: Vec<String> =
-                file.settings.iter().map(|(name, value)| code(&format!("{name}={value}"))).collect();
-            out.push_str(&format!("- settings: {}\n", all.join(", ")));
+        let changed: Vec<String> =
+            settings::changed(&file.settings).iter().map(|setting| code(setting)).collect();
+        if !changed.is_empty() {
+            out.push_str(&format!("- settings: {}\n", changed.join(", ")));
         }
         out.push('\n');
         let rows: Vec<Vec<String>> = file
@@ -48,26 +49,38 @@ pub fn render(files: &[Inspection]) -> String {
         let head = ["device", "reserved", "allocated", "pending", "free", "segments", "blocks", "events"];
         out.push_str(&table(&head, &rows));
         out.push('\n');
-        let rows: Vec<Vec<String>> = file
-            .checks
-            .iter()
-            .map(|check| {
-                let health = match check.health {
-                    Health::Good => "good",
-                    Health::Limited => "limited",
-                    Health::Bad => "bad",
-                    Health::NotApplicable => "skipped",
-                };
-                vec![
-                    sentence(&check.name),
-                    health.to_owned(),
-                    sentence(&check.seen),
-                    sentence(&check.meaning),
-                ]
-            })
-            .collect();
-        out.push_str(&table(&["check", "health", "seen", "what it means"], &rows));
-        out.push('\n');
+        checks(&mut out, &file.checks, verbose);
     }
     out
+}
+
+fn checks(out: &mut String, checks: &[Check], verbose: bool) {
+    let rows: Vec<Vec<String>> = checks
+        .iter()
+        .filter(|check| verbose || matches!(check.health, Health::Limited | Health::Bad))
+        .map(|check| {
+            let health = word(check.health).to_owned();
+            vec![sentence(&check.name), health, sentence(&check.seen), sentence(&check.meaning)]
+        })
+        .collect();
+    if !rows.is_empty() {
+        out.push_str(&prose_table(&["check", "health", "seen", "what it means"], &rows));
+        out.push('\n');
+    }
+    for health in [Health::Good, Health::NotApplicable] {
+        let names: Vec<String> =
+            checks.iter().filter(|check| check.health == health).map(|check| sentence(&check.name)).collect();
+        if !verbose && !names.is_empty() {
+            out.push_str(&format!("{}: {}.\n\n", word(health), names.join("; ")));
+        }
+    }
+}
+
+fn word(health: Health) -> &'static str {
+    match health {
+        Health::Good => "good",
+        Health::Limited => "limited",
+        Health::Bad => "bad",
+        Health::NotApplicable => "skipped",
+    }
 }

@@ -34,7 +34,13 @@ fn sentence(text: &str) -> String {
 /// Text as code. In a table, `|` must be escaped even there.
 fn code(text: &str) -> String {
     let text = printable(text).replace('|', "\\|");
-    if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
+    if !text.contains('`') {
+        return format!("`{text}`");
+    }
+    // A fence longer than any run of backticks inside cannot be closed from there.
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    format!("{fence} {text} {fence}")
 }
 
 /// A place as code; what it is called where there is none, as words.
@@ -49,12 +55,24 @@ fn block(language: &str, text: &str) -> String {
     while text.contains(&fence) {
         fence.push('`');
     }
-    format!("{fence}{language}\n{}\n{fence}\n", text.trim_end())
+    // Each line by itself: what a file names must not bring lines or control characters of its own.
+    let lines: Vec<String> = text.trim_end().lines().map(|line| printable(line).into()).collect();
+    format!("{fence}{language}\n{}\n{fence}\n", lines.join("\n"))
 }
 
-/// A table. The first column is left-aligned, the others are right-aligned.
+/// A table of figures. The first column is left-aligned, the others are right-aligned.
 fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let rule: Vec<&str> = head.iter().enumerate().map(|(i, _)| if i == 0 { "---" } else { "---:" }).collect();
+    aligned(head, "---:", rows)
+}
+
+/// A table of words, all of whose columns are left-aligned.
+fn prose_table(head: &[&str], rows: &[Vec<String>]) -> String {
+    aligned(head, "---", rows)
+}
+
+/// A table; `rule` is what all columns but the first have below their heads.
+fn aligned(head: &[&str], rule: &str, rows: &[Vec<String>]) -> String {
+    let rule: Vec<&str> = head.iter().enumerate().map(|(i, _)| if i == 0 { "---" } else { rule }).collect();
     let mut out = format!("| {} |\n|{}|\n", head.join(" | "), rule.join("|"));
     for row in rows {
         out.push_str(&format!("| {} |\n", row.join(" | ")));
@@ -71,9 +89,12 @@ mod tests {
         assert_eq!(escaped("<module> a_b*"), "\\<module\\> a\\_b\\*");
         assert_eq!(code("a|b"), "`a\\|b`");
         assert_eq!(code("a`b"), "`` a`b ``");
+        assert_eq!(code("a`` <img>"), "``` a`` <img> ```");
+        assert!(!block("", "a\u{1b}[31m\u{202e}b").contains(['\u{1b}', '\u{202e}']));
         assert_eq!(sentence("call `losses.clear()` in <module>"), "call `losses.clear()` in \\<module\\>");
         assert_eq!(sentence("a ` b_c"), "a \\` b\\_c");
         assert_eq!(block("", "x\n```\ny"), "````\nx\n```\ny\n````\n");
+        assert_eq!(prose_table(&["a", "b"], &[]), "| a | b |\n|---|---|\n");
         assert_eq!(table(&["a", "b"], &[vec!["1".into(), "2".into()]]), "| a | b |\n|---|---:|\n| 1 | 2 |\n");
     }
 }

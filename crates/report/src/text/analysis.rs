@@ -2,13 +2,14 @@
 
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Peak, Severity};
 
-use super::{INDENT, Layout, balance, finding, left_out};
+use super::{INDENT, Layout, balance, files, finding, left_out};
 use crate::bytes::{counted, grouped, human, share, signed};
 use crate::clock;
 use crate::page::Page;
 use crate::place::Places;
+use crate::settings;
 use crate::sparkline;
-use crate::style::{Role, Span, shortened};
+use crate::style::{Role, Span};
 use crate::table::{Align, Table};
 use crate::words;
 
@@ -45,6 +46,10 @@ pub fn render(analysis: &Analysis, layout: &Layout<'_>) -> String {
     page.gap();
     caveats(&mut page, analysis, layout);
     page.gap();
+    if layout.verbose {
+        files(&mut page, &places);
+        page.gap();
+    }
     more(&mut page, analysis, layout);
     page.finish()
 }
@@ -75,7 +80,7 @@ fn read(page: &mut Page, analysis: &Analysis) {
 }
 
 /// The device of the worst finding, else the one that holds most.
-fn main_device(analysis: &Analysis) -> Option<&DeviceAnalysis> {
+pub(crate) fn main_device(analysis: &Analysis) -> Option<&DeviceAnalysis> {
     let blamed = analysis.findings.first().and_then(|finding| {
         analysis.devices.iter().find(|d| d.device == finding.device && d.rank == finding.rank)
     });
@@ -128,17 +133,12 @@ fn one_device(
     if whole {
         phases(page, device, layout);
     }
-    settings(page, device, layout, whole);
+    changed_settings(page, device, whole);
 }
 
 /// When the peak was and what it was made of.
 fn write_peak(page: &mut Page, device: &DeviceAnalysis, peak: &Peak, places: &Places, top: usize) {
-    let steps = device.steps.count;
-    let when = match peak.step {
-        Some(step) if step < steps => format!("in step {} of {}", grouped(step + 1), grouped(steps)),
-        Some(_) if steps > 0 => format!("after the last of {} whole steps", grouped(steps)),
-        _ => format!("at event {} of {}", grouped(peak.event), grouped(device.events)),
-    };
+    let when = words::peak_moment(device, peak);
     let mut text =
         format!("{} allocated {when}, when {} was reserved", human(peak.allocated), human(peak.reserved));
     if peak.max_reserved > peak.reserved {
@@ -151,6 +151,10 @@ fn write_peak(page: &mut Page, device: &DeviceAnalysis, peak: &Peak, places: &Pl
         }
         page.paragraph(Span::new(Role::Dim, "peak"), INDENT, &text);
         return;
+    }
+    if !peak.sites.is_empty() {
+        // The sums above are of bytes as asked for, with the rounding apart.
+        text.push_str("; by place, rounded up to whole blocks:");
     }
     page.paragraph(Span::new(Role::Dim, "peak"), INDENT, &text);
     let mut table = Table::new(&[Align::Right, Align::Right, Align::Right, Align::Left]);
@@ -209,15 +213,15 @@ fn phases(page: &mut Page, device: &DeviceAnalysis, layout: &Layout<'_>) {
         return;
     }
     let most = if layout.verbose { usize::MAX } else { FEW };
-    let mut table = Table::new(&[Align::Left, Align::Right, Align::Right, Align::Right, Align::Right]);
-    table.head(&["phase", "runs", "peak", "mean change", "still held"]);
+    let mut table = Table::new(&[Align::Right, Align::Right, Align::Right, Align::Right, Align::Left]);
+    table.head(&["runs", "peak", "mean change", "still held", "phase"]);
     for phase in device.phases.iter().take(most) {
         table.row(vec![
-            shortened(&phase.name, 44).into(),
             grouped(phase.count).into(),
             human(phase.peak_allocated).into(),
             signed(i128::from(phase.mean_change)).into(),
             human(phase.survived).into(),
+            phase.name.as_str().into(),
         ]);
     }
     page.gap();
@@ -228,21 +232,16 @@ fn phases(page: &mut Page, device: &DeviceAnalysis, layout: &Layout<'_>) {
     page.gap();
 }
 
-/// The allocator's settings: the text that the user set, or with `-v` all of them.
-fn settings(page: &mut Page, device: &DeviceAnalysis, layout: &Layout<'_>, whole: bool) {
+/// The settings of the allocator that are not its defaults.
+fn changed_settings(page: &mut Page, device: &DeviceAnalysis, whole: bool) {
     if device.settings.is_empty() {
         return;
     }
-    let all: Vec<String> = device
-        .settings
-        .iter()
-        .filter(|(name, value)| layout.verbose || (name.contains("CONF") && !value.is_empty()))
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    if !all.is_empty() {
-        page.paragraph(Span::new(Role::Dim, "set"), INDENT, &all.join(", "));
+    let changed = settings::changed(&device.settings);
+    if !changed.is_empty() {
+        page.paragraph(Span::new(Role::Dim, "set"), INDENT, &changed.join(", "));
     } else if whole {
-        page.paragraph(Span::new(Role::Dim, "set"), INDENT, "nothing: the allocator's defaults");
+        page.paragraph(Span::new(Role::Dim, "set"), INDENT, "allocator defaults");
     }
 }
 
@@ -278,9 +277,9 @@ fn more(page: &mut Page, analysis: &Analysis, layout: &Layout<'_>) {
     }
     if !layout.verbose {
         ways.push(if analysis.devices.len() > 1 {
-            "-v (whole stacks, sums of every device, phases, settings),".to_owned()
+            "-v (whole stacks and paths, sums of every device, phases),".to_owned()
         } else {
-            "-v (whole stacks, phases, settings),".to_owned()
+            "-v (whole stacks and paths, phases),".to_owned()
         });
     }
     let places = analysis.findings.iter().filter_map(|f| f.site.as_ref());

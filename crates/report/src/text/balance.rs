@@ -5,7 +5,7 @@ use vramscope_view::analysis::{DeviceAnalysis, SiteBytes};
 use crate::bytes::{counted, grouped, human, share};
 use crate::page::Page;
 use crate::place::Places;
-use crate::style::{Role, Span, shortened};
+use crate::style::{Role, Span, wrapped};
 use crate::table::{Align, Table};
 use crate::words;
 
@@ -98,7 +98,13 @@ fn tree(device: &DeviceAnalysis, places: &Places, top: usize) -> Line {
 }
 
 fn add(table: &mut Table, line: &Line, lead: &str, branch: &str, whole: u64, room: usize) {
-    let name = shortened(&format!("{lead}{branch}{}", line.name), room);
+    let below = match branch {
+        "" => String::new(),
+        "└─ " => format!("{lead}   "),
+        _ => format!("{lead}│  "),
+    };
+    let mut names = wrapped(&line.name, room.saturating_sub(below.chars().count())).into_iter();
+    let name = format!("{lead}{branch}{}", names.next().unwrap_or_default());
     let exact = grouped(line.bytes);
     table.row(vec![
         Span::new(line.role, name),
@@ -107,11 +113,9 @@ fn add(table: &mut Table, line: &Line, lead: &str, branch: &str, whole: u64, roo
         Span::new(Role::Dim, share(line.bytes, whole)),
         Span::new(Role::Dim, &line.note),
     ]);
-    let below = match branch {
-        "" => String::new(),
-        "└─ " => format!("{lead}   "),
-        _ => format!("{lead}│  "),
-    };
+    for rest in names {
+        table.row(vec![Span::new(line.role, format!("{below}{rest}"))]);
+    }
     for (i, child) in line.children.iter().enumerate() {
         let branch = if i + 1 == line.children.len() { "└─ " } else { "├─ " };
         add(table, child, &below, branch, whole, room);

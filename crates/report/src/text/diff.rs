@@ -2,7 +2,7 @@
 
 use vramscope_view::diff::{DeviceDiff, Diff, DiffPart, GroupDiff};
 
-use super::{INDENT, Layout, left_out};
+use super::{INDENT, Layout, files, left_out};
 use crate::bytes::{change, grouped, human};
 use crate::page::Page;
 use crate::place::Places;
@@ -28,12 +28,16 @@ pub fn render(diff: &Diff, layout: &Layout<'_>) -> String {
         page.paragraph(std::mem::take(&mut label), INDENT, caveat);
     }
     page.gap();
+    if layout.verbose {
+        files(&mut page, &places);
+        page.gap();
+    }
     let mut ways: Vec<&str> = Vec::new();
     if diff.parts.iter().flat_map(|p| &p.devices).any(|d| changed(d).count() > layout.top) {
         ways.push("--top N (more places),");
     }
     if !layout.verbose {
-        ways.push("-v (stacks),");
+        ways.push("-v (stacks and whole paths),");
     }
     ways.push("--format json (everything, for programs)");
     page.pieces(Span::new(Role::Dim, "more"), INDENT, Role::Dim, &ways);
@@ -43,10 +47,12 @@ pub fn render(diff: &Diff, layout: &Layout<'_>) -> String {
 /// Every place that may be shown.
 pub(crate) fn places(diff: &Diff) -> Places {
     let groups = diff.parts.iter().flat_map(|part| &part.devices).flat_map(|device| &device.groups);
-    Places::of(groups.flat_map(|group| {
+    let files = groups.clone().flat_map(|group| {
         let stacks = group.stacks.iter().flat_map(|(frames, _, _)| frames).map(|frame| &frame.location);
         group.site.iter().chain(stacks).map(|location| location.file.as_str())
-    }))
+    });
+    let sites = groups.filter_map(|group| group.site.as_ref()).map(|site| site.file.as_str());
+    Places::of(files).with_user_files(sites)
 }
 
 /// The places that changed.

@@ -96,7 +96,8 @@ fn source(page: &mut Page, site: &Location, excerpt: &Excerpt) {
         .unwrap_or(0);
     for (number, text) in &excerpt.lines {
         let text = text.get(common..).unwrap_or("").trim_end().replace('\t', "    ");
-        let here = *number == site.line;
+        // An arrow would vouch for a line that cannot be the one.
+        let here = *number == site.line && excerpt.doubt.is_none();
         let role = if here { Role::Plain } else { Role::Dim };
         let mut line = vec![
             Span::new(Role::Dim, format!("     {number:>digits$} │ ")),
@@ -126,7 +127,14 @@ fn stack(page: &mut Page, finding: &Finding, context: &Context<'_>) {
         return;
     }
     // The first of the user's frames is the place itself.
-    let pieces = words::callers(&finding.stack, context.places, usize::from(finding.site.is_some()));
+    let mut pieces = words::callers(&finding.stack, context.places, usize::from(finding.site.is_some()));
+    let is_called =
+        finding.stack.iter().filter(|frame| frame.is_user).count() > usize::from(finding.site.is_some());
+    let label = if is_called { label } else { Span::new(Role::Dim, "   in") };
+    if !is_called && finding.block_size.is_none() && finding.blocks > 1 && !pieces.is_empty() {
+        // Blocks of several sizes come from several calls, of which the stack is one.
+        pieces.insert(0, "for example".to_owned());
+    }
     if !pieces.is_empty() {
         page.pieces(label, INDENT + 2, Role::Plain, &pieces);
     }

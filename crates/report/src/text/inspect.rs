@@ -6,6 +6,7 @@ use super::{INDENT, Layout};
 use crate::bytes::{counted, grouped, human};
 use crate::clock;
 use crate::page::Page;
+use crate::settings;
 use crate::style::{Role, Span};
 
 /// What files are, as terminal text.
@@ -70,18 +71,13 @@ fn one_file(page: &mut Page, file: &Inspection, layout: &Layout<'_>) {
             ),
         );
     }
-    let settings: Vec<String> = file
-        .settings
-        .iter()
-        .filter(|(name, value)| layout.verbose || (name.contains("CONF") && !value.is_empty()))
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
+    let changed = settings::changed(&file.settings);
     say(
         "set",
-        &match (file.settings.is_empty(), settings.is_empty()) {
+        &match (file.settings.is_empty(), changed.is_empty()) {
             (true, _) => "not recorded".to_owned(),
             (false, true) => "allocator defaults".to_owned(),
-            (false, false) => settings.join(", "),
+            (false, false) => changed.join(", "),
         },
     );
     for device in &file.devices {

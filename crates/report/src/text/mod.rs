@@ -7,7 +7,9 @@ mod finding;
 pub mod inspect;
 
 use crate::excerpt::Excerpts;
-use crate::style::Palette;
+use crate::page::Page;
+use crate::place::Places;
+use crate::style::{Palette, Role, Span};
 
 /// What the terminal can do and how much is wanted.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +20,7 @@ pub struct Layout<'a> {
     pub width: usize,
     /// How many findings or places are listed.
     pub top: usize,
-    /// Whether to show what is left out by default: full stacks, every device's sums, phases, settings.
+    /// Whether to show what is left out by default: full stacks and paths, every device's sums, phases.
     pub verbose: bool,
     /// Source code, where it is known.
     pub excerpts: &'a Excerpts,
@@ -26,6 +28,15 @@ pub struct Layout<'a> {
 
 /// How far the text stands from the left, beside labels.
 const INDENT: usize = 8;
+
+/// The recorded paths of the user's files that are shown by a tail.
+fn files(page: &mut Page, places: &Places) {
+    let mut label = Span::new(Role::Dim, "files");
+    for (tail, file) in places.shortened_user_files() {
+        let pieces = [tail, "=", file];
+        page.pieces(std::mem::take(&mut label), INDENT, Role::Plain, &pieces);
+    }
+}
 
 /// How many of a list are left out, in words; nothing if none are.
 fn left_out(total: usize, shown: usize, noun: &str) -> Option<String> {

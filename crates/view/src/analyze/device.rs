@@ -1,7 +1,7 @@
 //! One device: its sums, peak, steps, phases and findings.
 
 use rustc_hash::FxHashMap;
-use vramscope_detect::{Context, detect};
+use vramscope_detect::{Context, Kind, detect};
 use vramscope_model::{Action, BlockState, Bytes, DeviceRecording, EventIdx, Recording, StackId, Symbols};
 use vramscope_replay::{Lifetimes, PhaseRun, StepSource, Steps, Window, balance_at, levels, phase_runs};
 
@@ -17,6 +17,10 @@ pub(super) struct Outcome {
     pub(super) findings: Vec<Finding>,
     pub(super) history: History,
     pub(super) caveats: Vec<String>,
+}
+
+fn is_growth(finding: &vramscope_detect::Finding) -> bool {
+    matches!(finding.kind, Kind::Leak | Kind::Growing)
 }
 
 /// Fewer steps make no steady state.
@@ -39,11 +43,23 @@ pub(super) fn analyze(
     let all_steps = Steps::of(device, &recording.annotations, symbols, whole);
     let n_all_steps = all_steps.count();
     let window = window(device, &all_steps, options);
-    let steps =
-        if window == whole { all_steps } else { Steps::of(device, &recording.annotations, symbols, window) };
+    let steps = if window == whole {
+        all_steps.clone()
+    } else {
+        Steps::of(device, &recording.annotations, symbols, window)
+    };
     let context =
         Context::new(recording, device, symbols, &lifetimes, &steps, window, options.capacity.map(Bytes));
-    let found = detect(&context);
+    let mut found = detect(&context);
+    let mut acquitted = 0;
+    if window != whole {
+        // What the rest of the trace shows to be given back, before or after the window, is not kept.
+        let over_all = Context::new(recording, device, symbols, &lifetimes, &all_steps, whole, None);
+        let elsewhere: Vec<_> = detect(&over_all).into_iter().filter(is_growth).map(|f| f.site).collect();
+        let n = found.len();
+        found.retain(|f| !is_growth(f) || elsewhere.contains(&f.site));
+        acquitted = n - found.len();
+    }
     let runs = phase_runs(device, &recording.annotations);
     let curve = Curve::follow(device, &lifetimes, window, &steps, &runs);
     let most_allocated = curve.peak.map_or(0, |(_, allocated, _)| allocated);
@@ -86,7 +102,7 @@ pub(super) fn analyze(
     let history = History {
         n_allocs,
         n_steps: steps.count(),
-        n_states: device.states.len(),
+        n_states: device.states.iter().filter(|s| !s.segments.is_empty()).count(),
         records_frees: lifetimes.agreement().records_frees,
         has_trace: !events.is_empty(),
     };
@@ -104,6 +120,23 @@ pub(super) fn analyze(
             window.to.0,
             events.len()
         ));
+    }
+    if acquitted > 0 {
+        caveats.push(format!(
+            "{acquitted} {} in this part, but the whole recording shows that it is given back",
+            if acquitted == 1 { "place grows" } else { "places grow" }
+        ));
+    }
+    let contradictory = device.last_state().is_some_and(|s| {
+        s.segments.iter().any(|segment| {
+            !segment.is_tiled() || segment.blocks.iter().any(|b| b.requested.is_some_and(|r| r > b.size))
+        })
+    });
+    if contradictory {
+        caveats.push(
+            "the file contradicts itself (blocks do not fit their segments), so the sums may be wrong; see `vramscope inspect`"
+                .to_owned(),
+        );
     }
     let (phases, more_phases) = phases(symbols, &lifetimes, window, &runs, &curve);
     if more_phases > 0 {
@@ -135,9 +168,9 @@ fn balance(device: &DeviceRecording, lifetimes: &Lifetimes, window: Window, symb
         .last_state()
         .is_none_or(|s| s.blocks().all(|(_, b)| b.state != BlockState::Allocated || b.requested.is_some()));
     let mut add = |stack: StackId, is_before: bool, bytes: u64| {
-        requested += bytes;
+        requested = u64::saturating_add(requested, bytes);
         if is_before && !stack.has_frames() {
-            before_recording += bytes;
+            before_recording = u64::saturating_add(before_recording, bytes);
         } else {
             sites.add(stack, bytes);
         }
@@ -273,8 +306,10 @@ fn step_source(source: &StepSource) -> String {
     match source {
         StepSource::None => "none found".to_owned(),
         StepSource::Marks(name) => format!("`{name}` marks"),
-        StepSource::Recurrence { stacks: 1 } => "allocations of one place that recur".to_owned(),
-        StepSource::Recurrence { stacks } => format!("allocations of {stacks} places that recur once a step"),
+        StepSource::Recurrence { stacks: 1, .. } => "allocations of one place that recur".to_owned(),
+        StepSource::Recurrence { stacks, .. } => {
+            format!("allocations of {stacks} places that recur once a step")
+        }
     }
 }
 

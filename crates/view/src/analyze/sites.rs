@@ -26,7 +26,7 @@ enum Key {
 impl ByStack {
     pub(super) fn add(&mut self, stack: StackId, bytes: u64) {
         let sum = self.sums.entry(stack).or_default();
-        sum.0 += bytes;
+        sum.0 = sum.0.saturating_add(bytes);
         sum.1 += 1;
     }
 
@@ -35,7 +35,7 @@ impl ByStack {
         if stack.has_frames() {
             self.add(stack, bytes);
         } else {
-            self.before.0 += bytes;
+            self.before.0 = self.before.0.saturating_add(bytes);
             self.before.1 += 1;
         }
     }
@@ -51,7 +51,7 @@ impl ByStack {
                 None => Key::Label(place::label(symbols, stack)),
             };
             let sum = sites.entry(key).or_default();
-            sum.0 += bytes;
+            sum.0 = sum.0.saturating_add(bytes);
             sum.1 += blocks;
         }
         if self.before.1 > 0 {

@@ -38,8 +38,10 @@ pub(super) struct Evidence {
 
 impl Evidence {
     pub(super) fn add(&mut self, history: History) {
-        let by_trace = history.n_steps >= ENOUGH_STEPS
-            || (history.n_steps == 0 && history.n_allocs >= ENOUGH_ALLOCS && history.records_frees);
+        let by_trace = (history.n_steps >= ENOUGH_STEPS
+            || (history.n_steps == 0 && history.n_allocs >= ENOUGH_ALLOCS))
+            // Without frees only the state tells what is held.
+            && (history.records_frees || history.n_states > 0);
         let by_states = !history.has_trace && history.n_states >= ENOUGH_STATES;
         self.enough |= by_trace || by_states;
         self.has_trace |= history.has_trace;
@@ -89,6 +91,10 @@ pub(super) fn headline(
             ),
             _ if evidence.n_allocs == 0 => {
                 "there is no allocation in what was looked at, so nothing to go by".to_owned()
+            }
+            _ if evidence.most_steps >= ENOUGH_STEPS => {
+                "neither frees nor what is held at the end were recorded, so nothing tells what was kept"
+                    .to_owned()
             }
             _ if evidence.most_steps > 0 => format!(
                 "{} steps are too few to tell a leak from a start; record at least 20",

@@ -13,7 +13,7 @@ use crate::place;
 use crate::quantity::count;
 
 /// What a block without a known stack is called when the trace began after it was allocated.
-const BEFORE_RECORDING: &str = "allocated before the recording";
+const BEFORE_RECORDING: &str = "older than the recording";
 
 /// What is known of where blocks were allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -71,7 +71,7 @@ fn a_leak_is_born_and_persists() {
     assert_eq!(diff.parts.len(), 3);
     let steady = [
         ("train.py:34 train_one_step", (0, 0, 235520)),
-        ("allocated before the recording", (0, 0, 117760)),
+        ("older than the recording", (0, 0, 117760)),
         ("no Python frame (autograd backward)", (117760, 117760, 0)),
     ];
     let with = |leak| [[("train.py:14 forward", leak)].as_slice(), &steady].concat();
@@ -125,7 +125,7 @@ fn native_frames_name_what_has_no_python_frame() {
         0,
         &[
             ("train.py:49 <module>", (0, 0, 221634560)),
-            ("allocated before the recording", (0, 0, 110292992)),
+            ("older than the recording", (0, 0, 110292992)),
             ("train.py:19 forward", (0, 0, 35651584)),
             ("AddmmBackward0 (C++)", (0, 0, 33554432)),
             ("train.py:34 forward", (16777216, 16777216, 0)),

@@ -10,9 +10,10 @@ use crate::args::{Analyze, Format, Global};
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
 use crate::recordings::{self, Snapshot};
-use crate::source::Sources;
+use crate::source::{SourceRoot, Sources};
 
 pub(crate) fn run(args: &Analyze, global: &Global, printer: &Printer) -> anyhow::Result<ExitStatus> {
+    args.source.iter().try_for_each(SourceRoot::check)?;
     let mut symbols = Symbols::default();
     let snapshots = recordings::read(&args.paths, args.rank, &mut symbols, printer)?;
     let devices: BTreeSet<u32> = snapshots.iter().flat_map(Snapshot::devices).collect();
@@ -25,7 +26,8 @@ pub(crate) fn run(args: &Analyze, global: &Global, printer: &Printer) -> anyhow:
     let answer = match global.format {
         Format::Json => json::analysis::render(&analysis),
         Format::Markdown => {
-            markdown::analysis::render(&analysis, args.top, &Sources::new(&args.source).excerpts(places))
+            let excerpts = Sources::new(&args.source).excerpts(places);
+            markdown::analysis::render(&analysis, args.top, global.verbose, &excerpts)
         }
         Format::Text => {
             let excerpts = Sources::new(&args.source).excerpts(places);

@@ -1,6 +1,7 @@
 //! `vramscope diff`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use vramscope_model::Symbols;
 use vramscope_report::{Excerpts, json, markdown, text};
@@ -14,7 +15,7 @@ use crate::recordings::{self, Snapshot};
 
 pub(crate) fn run(args: &Diff, global: &Global, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let mut symbols = Symbols::default();
-    let snapshots = recordings::read(&args.paths, None, &mut symbols, printer)?;
+    let (snapshots, remark) = chosen(args, &mut symbols, printer)?;
     if let [only] = snapshots.as_slice() {
         return Err(Failure::error(
             format!("`{}` is the only snapshot, so there is nothing to compare it with", only.path),
@@ -26,6 +27,7 @@ pub(crate) fn run(args: &Diff, global: &Global, printer: &Printer) -> anyhow::Re
     let inputs: Vec<DiffInput<'_>> =
         snapshots.iter().map(|s| DiffInput { path: &s.path, snapshot: &s.document.snapshot }).collect();
     let mut diff = vramscope_view::diff(&inputs, &symbols);
+    diff.caveats.splice(0..0, remark);
     if let Some(wanted) = args.device {
         for part in &mut diff.parts {
             part.devices.retain(|device| device.device == wanted);
@@ -40,4 +42,53 @@ pub(crate) fn run(args: &Diff, global: &Global, printer: &Printer) -> anyhow::Re
     };
     printer.answer(&answer)?;
     Ok(ExitStatus::Clean)
+}
+
+/// The snapshots to compare, and what to know about the choice.
+///
+/// One argument may stand for the snapshots of one run, and plain files are compared each with the next. Where several
+/// arguments stand for runs, to go through all files in turn would compare the end of one run with the beginning of
+/// the next: then the last snapshots of the runs are compared.
+fn chosen(
+    args: &Diff,
+    symbols: &mut Symbols,
+    printer: &Printer,
+) -> anyhow::Result<(Vec<Snapshot>, Option<String>)> {
+    let of_files = args.paths.iter().all(|path| path.is_file());
+    if of_files || args.paths.len() < 2 {
+        let snapshots = recordings::read(&args.paths, None, symbols, printer)?;
+        if let (false, [path]) = (of_files, args.paths.as_slice()) {
+            check_ranks(path, &snapshots)?;
+        }
+        return Ok((snapshots, None));
+    }
+    let mut snapshots = Vec::new();
+    let mut several = Vec::new();
+    for path in &args.paths {
+        let mut run = recordings::read(std::slice::from_ref(path), None, symbols, printer)?;
+        check_ranks(path, &run)?;
+        recordings::sort_by_time(&mut run);
+        if run.len() > 1 {
+            several.push(format!("`{}` stands for {} snapshots", path.display(), run.len()));
+        }
+        snapshots.extend(run.pop());
+    }
+    let of_each = if several.len() > 1 { " of each" } else { "" };
+    let remark =
+        (!several.is_empty()).then(|| format!("{}: the last{of_each} is compared", several.join(" and ")));
+    Ok((snapshots, remark))
+}
+
+/// Refuses a path that stands for snapshots of several ranks: they are no series.
+fn check_ranks(path: &Path, snapshots: &[Snapshot]) -> anyhow::Result<()> {
+    let last_by_rank: BTreeMap<Option<u32>, &str> =
+        snapshots.iter().map(|snapshot| (snapshot.rank, snapshot.path.as_str())).collect();
+    let mut lasts = last_by_rank.values();
+    match (lasts.next(), lasts.next()) {
+        (Some(a), Some(b)) => Err(Failure::error(
+            format!("`{}` stands for snapshots of {} ranks", path.display(), last_by_rank.len()),
+            format!("name two of them, such as `{a}` and `{b}`, or the directory of one rank"),
+        )),
+        _ => Ok(()),
+    }
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Inspect, global: &Global, printer: &Printer) -> anyhow:
         .collect();
     let answer = match global.format {
         Format::Json => json::inspect::render(&files),
-        Format::Markdown => markdown::inspect::render(&files),
+        Format::Markdown => markdown::inspect::render(&files, global.verbose),
         Format::Text => {
             text::inspect::render(&files, &printer.layout(0, global.verbose, &Excerpts::default()))
         }
