@@ -52,6 +52,8 @@ pub(crate) struct Opened<'a> {
     /// The first bytes of the stream; they are still in the stream too.
     pub(crate) head: Vec<u8>,
     pub(crate) stream: Box<dyn Read + 'a>,
+    /// How many bytes the file has.
+    pub(crate) length: u64,
 }
 
 /// How much of the beginning is looked at.
@@ -116,21 +118,32 @@ pub(crate) fn open<'a, R: Read + Seek>(file: &'a mut R) -> Result<Opened<'a>, Er
         stream = Box::new(Capped { inner: stream, left: limit });
         head = peek(&mut stream, layer)?;
     }
-    Ok(Opened { layers, warnings, head, stream })
+    Ok(Opened { layers, warnings, head, stream, length })
 }
 
 /// Reads the beginning of a stream and puts it back.
 fn peek<'a>(stream: &mut Box<dyn Read + 'a>, layer: Layer) -> Result<Vec<u8>, Error> {
     let mut head = Vec::new();
-    // A damaged container may give a few good bytes first: those count.
-    if let Err(e) = stream.by_ref().take(HEAD).read_to_end(&mut head)
-        && head.is_empty()
-    {
-        return Err(Error::Container { layer: layer.name(), reason: e.to_string() });
+    let read = stream.by_ref().take(HEAD).read_to_end(&mut head);
+    let mut rest = std::mem::replace(stream, Box::new(io::empty()));
+    if let Err(e) = read {
+        // A damaged container may give a few good bytes first: those count. What is wrong is told again behind them.
+        if head.is_empty() {
+            return Err(Error::Container { layer: layer.name(), reason: e.to_string() });
+        }
+        rest = Box::new(Failed(Some(e)));
     }
-    let rest = std::mem::replace(stream, Box::new(io::empty()));
     *stream = Box::new(Cursor::new(head.clone()).chain(rest));
     Ok(head)
+}
+
+/// A stream that ends with an error.
+struct Failed(Option<io::Error>);
+
+impl Read for Failed {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
 }
 
 /// Where the pickle lies in a zip file.
@@ -138,6 +151,8 @@ struct Entry {
     start: u64,
     length: u64,
     method: zip::CompressionMethod,
+    /// The checksum of what is in it, if it is known.
+    crc: Option<u32>,
 }
 
 /// The stream of the pickle in a `torch.save` zip.
@@ -160,11 +175,30 @@ fn open_zip<'a, R: Read + Seek + 'a>(
     file.seek(SeekFrom::Start(entry.start))?;
     let packed = file.take(entry.length);
     match entry.method {
-        zip::CompressionMethod::Stored => Ok(Box::new(packed)),
+        zip::CompressionMethod::Stored => Ok(Checked::boxed(packed, entry.crc)),
         DEFLATE => {
-            Ok(Box::new(Capped { inner: Box::new(flate2::read::DeflateDecoder::new(packed)), left: limit }))
+            let unpacked = Capped { inner: Box::new(flate2::read::DeflateDecoder::new(packed)), left: limit };
+            Ok(Checked::boxed(unpacked, entry.crc))
         }
-        other => Err(damaged_zip(format!("it is compressed with {other}, which is not supported"))),
+        other => Err(damaged_zip(format!(
+            "what is in it is compressed with {}, which is not supported; unpack it and give what was in it",
+            method_name(other)
+        ))),
+    }
+}
+
+/// What people call a method of compression.
+#[allow(deprecated, reason = "the only name for a method that the crate itself does not unpack")]
+fn method_name(method: zip::CompressionMethod) -> String {
+    let zip::CompressionMethod::Unsupported(number) = method else { return method.to_string() };
+    match number {
+        9 => "Deflate64".to_owned(),
+        12 => "bzip2".to_owned(),
+        14 => "LZMA".to_owned(),
+        93 => "Zstandard".to_owned(),
+        95 => "xz".to_owned(),
+        98 => "PPMd".to_owned(),
+        _ => format!("method {number}"),
     }
 }
 
@@ -191,7 +225,13 @@ fn listed_entry<R: Read + Seek>(mut archive: zip::ZipArchive<R>) -> Result<Entry
     if entry.encrypted() {
         return Err(damaged_zip("it is encrypted".into()));
     }
-    Ok(Entry { start: entry.data_start(), length: entry.compressed_size(), method: entry.compression() })
+    Ok(Entry {
+        start: entry.data_start(),
+        length: entry.compressed_size(),
+        method: entry.compression(),
+        // `torch.save` can be told not to work it out, and then writes 0.
+        crc: Some(entry.crc32()).filter(|&crc| crc != 0),
+    })
 }
 
 /// The entry at the beginning of a zip file without a directory. `torch.save` puts the pickle there.
@@ -215,7 +255,35 @@ fn first_entry<R: Read + Seek>(file: &mut R) -> Result<Option<Entry>, Error> {
         start: HEADER as u64 + name + extra,
         length: u64::MAX,
         method,
+        crc: None,
     }))
+}
+
+/// Ends a stream with an error if what it gave has another checksum than it should.
+struct Checked<R> {
+    inner: R,
+    crc: flate2::Crc,
+    /// What it should be, until it was compared.
+    want: Option<u32>,
+}
+
+impl<'a, R: Read + 'a> Checked<R> {
+    fn boxed(inner: R, want: Option<u32>) -> Box<dyn Read + 'a> {
+        Box::new(Self { inner, crc: flate2::Crc::new(), want })
+    }
+}
+
+impl<R: Read> Read for Checked<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buf)?;
+        if self.want.is_some() {
+            self.crc.update(buf.get(..n).unwrap_or(&[]));
+        }
+        if n == 0 && !buf.is_empty() && self.want.take().is_some_and(|want| want != self.crc.sum()) {
+            return Err(io::Error::other("its checksum is not the one that it was written with"));
+        }
+        Ok(n)
+    }
 }
 
 /// Ends a stream with an error where it has given more than it should.

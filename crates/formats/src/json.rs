@@ -3,6 +3,8 @@
 //! The parser is `serde_json`'s; as with pickles, no value tree is built, and a file that is cut short gives what came
 //! before the cut.
 
+mod text;
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io::Read;
@@ -14,6 +16,7 @@ use vramscope_pickle::{Atoms, Context, Kind, Sink, Value};
 use crate::builder::{Builder, MAX_CONTAINERS};
 use crate::error::{Error, Warning};
 use crate::{Format, Parsed};
+use text::Text;
 
 pub(crate) const FORMAT: Format = Format { name: "JSON", sniff, read };
 
@@ -44,9 +47,11 @@ fn read_within(stream: &mut dyn Read, symbols: &mut Symbols, max_containers: usi
         open: Vec::new(),
         offset: &offset,
     });
-    let buffered = std::io::BufReader::with_capacity(64 << 10, SkipMark::new(stream));
-    let mut parser = serde_json::Deserializer::from_reader(Counted { inner: buffered, n: &offset });
+    let mut text = Text::new(stream, &offset);
+    let mut parser = serde_json::Deserializer::from_reader(&mut text);
     let result = Item { state: &state, at_root: true }.deserialize(&mut parser);
+    drop(parser);
+    let tail = result.is_ok().then(|| text.tail());
     let State { builder, atoms, root, open, .. } = state.into_inner();
     let offset = offset.get();
     let end = result.err().map(|e| e.to_string());
@@ -69,7 +74,7 @@ fn read_within(stream: &mut dyn Read, symbols: &mut Symbols, max_containers: usi
                     ),
                 );
             }
-            Ok(Parsed { snapshot, warnings, dialect: "JSON".to_owned() })
+            Ok(Parsed { snapshot, warnings, dialect: "JSON".to_owned(), tail })
         }
         (Err(_), Some(reason)) => Err(Error::Damaged { offset, reason }),
         (Err(found), None) => Err(Error::NoSnapshot { format: "a JSON file", found }),
@@ -250,47 +255,6 @@ impl<'de> Visitor<'de> for Item<'_, '_> {
     }
 }
 
-/// Counts bytes, so that damage can be told by its place.
-struct Counted<'c, R> {
-    inner: R,
-    n: &'c Cell<u64>,
-}
-
-impl<R: Read> Read for Counted<'_, R> {
-    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.inner.read(buf)?;
-        self.n.set(self.n.get() + n as u64);
-        Ok(n)
-    }
-}
-
-/// Passes over the byte order mark that some editors put at the beginning.
-struct SkipMark<'a> {
-    inner: &'a mut dyn Read,
-    begun: bool,
-}
-
-impl<'a> SkipMark<'a> {
-    fn new(inner: &'a mut dyn Read) -> Self {
-        Self { inner, begun: false }
-    }
-}
-
-impl Read for SkipMark<'_> {
-    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.inner.read(buf)?;
-        if !self.begun && n > 0 {
-            self.begun = true;
-            if buf.starts_with(b"\xef\xbb\xbf") && n >= 3 {
-                buf.copy_within(3..n, 0);
-                // Three bytes cannot end the stream: report what is left, or read on.
-                return if n == 3 { self.read(buf) } else { Ok(n - 3) };
-            }
-        }
-        Ok(n)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,5 +276,32 @@ mod tests {
         assert!(sniff(text));
         let parsed = read(&mut &text[..], &mut Symbols::default()).map_err(|e| e.to_string()).unwrap();
         assert_eq!(parsed.snapshot.devices[0].segments[0].addr, 512);
+        assert_eq!(parsed.tail.map(|tail| tail.offset), Some(text.len() as u64));
+    }
+
+    #[test]
+    fn numbers_that_python_alone_writes_are_read_as_unknown() {
+        let text = b"{\"segments\": [{\"address\": 512, \"total_size\": 1024.0, \"allocated_size\": NaN, \"blocks\": []}],
+            \"allocator_settings\": {\"a\": [-Infinity, Infinity,NaN], \"NaN\": \"-Infinity \\\" NaN\", \"b\": -1}}";
+        let parsed = read(&mut &text[..], &mut Symbols::default()).map_err(|e| e.to_string()).unwrap();
+        assert_eq!(parsed.snapshot.devices[0].segments[0].size.0, 1024);
+        let texts: Vec<&str> = parsed.warnings.iter().map(|w| w.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "a size is no number of bytes; it is taken as 0",
+                "there is no `device_traces` in the file, so there is no history to go by"
+            ]
+        );
+        let settings = parsed.snapshot.settings.unwrap().all;
+        let want = [("a", "?"), ("NaN", "-Infinity \\\" NaN"), ("b", "-1")];
+        for ((name, shown), want) in settings.iter().zip(want) {
+            assert_eq!((name.as_str(), shown.escape_debug().to_string().as_str()), want);
+        }
+        for wrong in ["NAN", "Inf", "-NaN", "Infinity1"] {
+            let text = format!("{{\"segments\": [], \"a\": {wrong}}}");
+            let read = read(&mut text.as_bytes(), &mut Symbols::default());
+            assert!(matches!(read, Err(Error::Damaged { .. })), "{wrong}");
+        }
     }
 }

@@ -13,6 +13,7 @@ mod error;
 mod json;
 mod keys;
 mod pickle;
+mod tail;
 
 use std::io::{Read, Seek};
 
@@ -40,6 +41,8 @@ struct Parsed {
     warnings: Vec<Warning>,
     /// How it was written, in words: "pickle protocol 4".
     dialect: String,
+    /// Where it ended; `None` if it did not come to its end.
+    tail: Option<tail::Tail>,
 }
 
 /// What a file holds and what is wrong with it.
@@ -71,6 +74,10 @@ pub fn read<R: Read + Seek>(mut file: R, symbols: &mut Symbols) -> Result<Docume
     let format = FORMATS.iter().find(|f| (f.sniff)(&head)).ok_or_else(|| Error::unknown(&head))?;
     let mut parsed = (format.read)(&mut opened.stream, symbols)?;
     parsed.warnings.splice(0..0, opened.warnings);
+    if let Some(tail) = parsed.tail {
+        let plain = opened.layers.is_empty().then_some(opened.length);
+        parsed.warnings.extend(tail::examine(tail, &mut opened.stream, plain));
+    }
     let mut words: Vec<String> = opened.layers.iter().map(|l| l.name().to_owned()).collect();
     words.push(parsed.dialect);
     Ok(Document { snapshot: parsed.snapshot, warnings: parsed.warnings, format: words.join(", ") })

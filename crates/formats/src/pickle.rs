@@ -8,6 +8,7 @@ use vramscope_pickle::{Fed, Limits, Machine};
 
 use crate::builder::{Builder, MAX_CONTAINERS};
 use crate::error::{Error, Warning, excerpt};
+use crate::tail::{LOOK, Tail};
 use crate::{Format, Parsed};
 
 pub(crate) const FORMAT: Format = Format { name: "pickle", sniff, read };
@@ -51,6 +52,7 @@ fn read_within(stream: &mut dyn Read, symbols: &mut Symbols, max_containers: usi
     let mut source = Chunks { stream, buf: vec![0; CHUNK], start: 0, end: 0, error: None };
     // What `torch.save` without a zip puts before the object: a magic number, a version, a description of the system.
     let mut to_skip = 0;
+    let mut is_sequence = false;
     loop {
         let mut builder = Builder::new(symbols, max_containers);
         let mut machine = Machine::with_limits(Limits { values: MAX_VALUES, ..Limits::default() });
@@ -58,13 +60,15 @@ fn read_within(stream: &mut dyn Read, symbols: &mut Symbols, max_containers: usi
         let is_magic = machine.root().and_then(|v| v.int(machine.atoms())) == Some(TORCH_MAGIC);
         if is_magic {
             to_skip = 2;
+            is_sequence = true;
             continue;
         }
         if to_skip > 0 && end.is_ok() {
             to_skip -= 1;
             continue;
         }
-        return finish(machine, builder, end);
+        let tail = end.is_ok().then(|| source.tail(machine.offset(), is_sequence));
+        return finish(machine, builder, end, tail);
     }
 }
 
@@ -103,7 +107,12 @@ struct Damage {
     is_end: bool,
 }
 
-fn finish(mut machine: Machine, mut builder: Builder<'_>, end: Result<(), Damage>) -> Result<Parsed, Error> {
+fn finish(
+    mut machine: Machine,
+    mut builder: Builder<'_>,
+    end: Result<(), Damage>,
+    tail: Option<Tail>,
+) -> Result<Parsed, Error> {
     let protocol = machine.protocol();
     let (root, open) = if let Ok(()) = end {
         (machine.root(), None)
@@ -143,7 +152,7 @@ fn finish(mut machine: Machine, mut builder: Builder<'_>, end: Result<(), Damage
         );
     }
     warnings.extend(asked.map(Warning::new));
-    Ok(Parsed { snapshot, warnings, dialect: format!("pickle protocol {protocol}") })
+    Ok(Parsed { snapshot, warnings, dialect: format!("pickle protocol {protocol}"), tail })
 }
 
 fn with(reason: &str, asked: Option<String>) -> String {
@@ -195,6 +204,21 @@ impl Chunks<'_> {
 
     fn advance(&mut self, n: usize) {
         self.start += n;
+    }
+
+    /// What was read beyond a pickle. In the layout that `torch.save` had before its zip, more belongs there.
+    fn tail(&mut self, offset: u64, is_sequence: bool) -> Tail {
+        let rest = self.bytes();
+        let (look, read) = (rest.get(..LOOK).unwrap_or(rest).to_vec(), rest.len() as u64);
+        Tail {
+            offset,
+            look,
+            read,
+            value: "pickle",
+            is_another: sniff,
+            error: self.error.take(),
+            is_expected: is_sequence,
+        }
     }
 
     /// Gets more bytes, at least as many as needed. Returns whether they are there.

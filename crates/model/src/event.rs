@@ -293,12 +293,16 @@ impl Events {
     #[must_use]
     pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
         let range = range.start.min(self.len())..range.end.min(self.len());
-        let keep = |notes: &FxHashMap<u32, StringId>| {
-            notes
-                .iter()
-                .filter(|&(&i, _)| range.contains(&(i as usize)))
-                .map(|(&i, &text)| (i - range.start as u32, text))
-                .collect()
+        let keep = |notes: &FxHashMap<u32, StringId>| -> FxHashMap<u32, StringId> {
+            let moved = |i: u32, text: StringId| (i - range.start as u32, text);
+            // A trace may be put together from many short ranges: none of them may cost a pass over all notes.
+            if notes.len() < range.len() {
+                let inside = notes.iter().filter(|&(&i, _)| range.contains(&(i as usize)));
+                inside.map(|(&i, &text)| moved(i, text)).collect()
+            } else {
+                let places = range.start as u32..range.end as u32;
+                places.filter_map(|i| notes.get(&i).map(|&text| moved(i, text))).collect()
+            }
         };
         Self {
             action: self.action[range.clone()].to_vec(),
@@ -325,5 +329,43 @@ impl Events {
         self.stack.extend_from_slice(&other.stack);
         self.compile_context.extend(other.compile_context.iter().map(|(&i, &text)| (base + i, text)));
         self.note.extend(other.note.iter().map(|(&i, &text)| (base + i, text)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::Symbols;
+
+    #[test]
+    fn a_slice_keeps_the_notes_of_its_events() {
+        let mut symbols = Symbols::default();
+        let mut events = Events::default();
+        for i in 0..100 {
+            events.push(Event {
+                action: Action::Alloc,
+                addr: i,
+                size: Bytes(512),
+                time: TimeUs::UNKNOWN,
+                stream: StreamId(0),
+                pool: PoolId::DEFAULT,
+                stack: StackId::ABSENT,
+            });
+        }
+        let text = symbols.string("note");
+        events.set_compile_context(11, text);
+        for i in [10, 12, 50] {
+            events.set_note(i, text);
+        }
+        let noted = |part: &Events| {
+            (0..part.len()).filter(|&i| part.note(EventIdx(i as u32)).is_some()).collect::<Vec<_>>()
+        };
+        // Fewer events than notes, and more of them.
+        let few = events.slice(11..13);
+        assert_eq!((few.len(), noted(&few)), (2, vec![1]));
+        assert_eq!(few.compile_context(EventIdx(0)), Some(text));
+        let many = events.slice(5..200);
+        assert_eq!((many.len(), noted(&many)), (95, vec![5, 7, 45]));
+        assert_eq!(many.compile_context(EventIdx(6)), Some(text));
     }
 }

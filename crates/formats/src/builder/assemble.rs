@@ -1,8 +1,6 @@
 //! Puts the rows together when the file has ended.
 
-use std::collections::BTreeMap;
-
-use vramscope_model::{Block, BlockState, Bytes, Device, Events, HostMemory, Segment, Settings, Snapshot};
+use vramscope_model::{Block, BlockState, Bytes, Device, HostMemory, Segment, Settings, Snapshot};
 use vramscope_pickle::{Atoms, Kind, Value};
 
 use super::{Builder, Node, RootDraft};
@@ -11,7 +9,6 @@ use crate::error::{Warning, excerpt};
 /// How many settings are kept, and how many characters of each. The allocator has about 20.
 const MAX_SETTINGS: usize = 256;
 const MAX_SETTING_TEXT: usize = 4096;
-
 impl Builder<'_> {
     /// The snapshot that a file's outermost value stands for, or what that value is instead.
     ///
@@ -23,11 +20,11 @@ impl Builder<'_> {
         open: Option<&[Value]>,
     ) -> Result<(Snapshot, Vec<Warning>), String> {
         self.drop_unfinished(open.unwrap_or(&[]));
-        let root = self.root_draft(root, atoms)?;
-        let mut devices = self.take_traces(root.traces);
-        for (ordinal, segment) in std::mem::take(&mut self.segments) {
-            devices.entry(ordinal).or_default().segments.push(segment);
-        }
+        let is_cut = open.is_some();
+        let root = self.root_draft(root, atoms, is_cut)?;
+        let host = self.features.host.then(|| self.host_memory(&root, atoms));
+        let mut devices = self.take_traces(root.traces, is_cut);
+        self.take_segments(root.segments, is_cut, &mut devices);
         let mut devices: Vec<Device> =
             devices.into_iter().map(|(ordinal, device)| Device { ordinal, ..device }).collect();
         devices.retain(|d| !d.events.is_empty() || !d.segments.is_empty());
@@ -38,8 +35,7 @@ impl Builder<'_> {
             device.segments.sort_by_key(|s| s.addr);
         }
         let settings = root.settings.map(|v| self.settings(v, atoms));
-        let host = self.features.host.then(|| self.host_memory(&root));
-        let mut annotations = std::mem::take(&mut self.annotations);
+        let mut annotations = self.take_annotations(root.annotations, is_cut);
         annotations.sort_by_key(|a| a.time);
         if root.traces.is_none() && !self.features.bare_list {
             self.warnings.push(Warning::new(
@@ -51,14 +47,8 @@ impl Builder<'_> {
                 "there is no `segments` in the file, so what was held when the snapshot was taken is not known",
             ));
         }
-        let snapshot = Snapshot {
-            devices,
-            annotations,
-            settings,
-            host,
-            features: self.features,
-            truncated: open.is_some(),
-        };
+        let snapshot =
+            Snapshot { devices, annotations, settings, host, features: self.features, truncated: is_cut };
         Ok((snapshot, self.warnings))
     }
 
@@ -80,7 +70,7 @@ impl Builder<'_> {
         }
     }
 
-    fn root_draft(&mut self, root: Option<Value>, atoms: &Atoms) -> Result<RootDraft, String> {
+    fn root_draft(&mut self, root: Option<Value>, atoms: &Atoms, is_cut: bool) -> Result<RootDraft, String> {
         let kind = root.map(Value::kind);
         let node = match kind {
             Some(Kind::Dict(n) | Kind::List(n) | Kind::Tuple(n)) => self.node(n),
@@ -89,16 +79,16 @@ impl Builder<'_> {
         match node {
             Node::Root(i) => return Ok(self.roots.get(i as usize).copied().unwrap_or_default()),
             Node::Values(i) => {
-                let first = self.values.get(i as usize).and_then(|v| v.first()).map(|v| v.kind());
-                let is_segment = |this: &Self, kind| match kind {
-                    Some(Kind::Dict(n)) => matches!(this.node(n), Node::Segment(_)),
-                    _ => false,
-                };
-                if is_segment(self, first) {
+                let items = self.values.get(i as usize).map_or(&[][..], |v| v);
+                if items.first().is_some_and(|&v| matches!(self.node_of(v), Node::Segment(_))) {
                     self.features.bare_list = true;
                     return Ok(RootDraft { segments: root, ..RootDraft::default() });
                 }
+                if items.iter().any(|&v| matches!(self.node_of(v), Node::Trace(_))) {
+                    return Ok(RootDraft { traces: root, ..RootDraft::default() });
+                }
             }
+            Node::Trace(_) => return Ok(RootDraft { traces: root, ..RootDraft::default() }),
             Node::Empty if matches!(kind, Some(Kind::List(_))) => {
                 return Err(
                     "an empty list; `memory_snapshot()` returns one before the first allocation on the GPU"
@@ -109,12 +99,15 @@ impl Builder<'_> {
         }
         // A snapshot kept among other things in a larger dict.
         if let Some(&found) = self.roots.first() {
-            self.warnings.push(Warning::new(
-                "the snapshot lies inside another object; the rest of that object was passed over",
-            ));
+            self.warnings.push(Warning::new(match self.roots.len() {
+                1 => "the snapshot lies inside another object; the rest of that object was passed over".to_owned(),
+                n => format!(
+                    "{n} snapshots lie inside another object; the first was read and the rest of that object passed over"
+                ),
+            }));
             return Ok(found);
         }
-        if !self.events.is_empty() || !self.segments.is_empty() {
+        if is_cut && (!self.events.is_empty() || !self.segments.is_empty()) {
             // The file ended before its outermost container was known for what it is.
             return Ok(RootDraft {
                 segments: (!self.segments.is_empty()).then_some(Value::NONE),
@@ -134,7 +127,9 @@ impl Builder<'_> {
                             _ => None,
                         })
                         .collect();
-                    if keys.contains(&"traceEvents") {
+                    if keys.is_empty() {
+                        "a dict without a key that is text".to_owned()
+                    } else if keys.contains(&"traceEvents") {
                         "a Chrome trace of torch.profiler, not a memory snapshot".to_owned()
                     } else {
                         let shown = keys
@@ -157,56 +152,6 @@ impl Builder<'_> {
             }
             None => "nothing".to_owned(),
         })
-    }
-
-    /// The trace of each device: its place in the outer list is its number.
-    fn take_traces(&mut self, traces: Option<Value>) -> BTreeMap<u32, Device> {
-        let events = std::mem::take(&mut self.events);
-        let n_events = events.len() as u32;
-        let lists: Vec<Value> = match traces.map(Value::kind) {
-            Some(Kind::List(n) | Kind::Tuple(n)) => match self.node(n) {
-                Node::Values(i) => self.values.get_mut(i as usize).map(std::mem::take).unwrap_or_default(),
-                _ => Vec::new(),
-            },
-            _ => Vec::new(),
-        };
-        let device = |mut events: Events| {
-            events.shrink_to_fit();
-            Device { events, ..Device::default() }
-        };
-        let mut devices = BTreeMap::new();
-        if lists.is_empty() {
-            // Events whose outer list was never reached, in a file that ended early, are the first device's. Host events
-            // are counted elsewhere.
-            if !events.is_empty() && !self.features.host {
-                devices.insert(0, device(events));
-            }
-            return devices;
-        }
-        let mut whole = Some(events);
-        for (ordinal, &list) in lists.iter().enumerate() {
-            let (Kind::List(n) | Kind::Tuple(n)) = list.kind() else { continue };
-            let Node::Trace(i) = self.node(n) else { continue };
-            // A trace that several devices refer to is the first one's.
-            let Some(trace) = self.traces.get_mut(i as usize) else { continue };
-            let ranges = std::mem::take(&mut trace.ranges);
-            let mine = match (ranges.as_slice(), &whole) {
-                ([], _) | (_, None) => continue,
-                // The usual case of one device that did everything: no copy.
-                ([only], Some(_)) if only.start == 0 && only.end >= n_events => {
-                    whole.take().unwrap_or_default()
-                }
-                (ranges, Some(events)) => {
-                    let mut mine = Events::default();
-                    for range in ranges {
-                        mine.extend(&events.slice(range.start as usize..range.end as usize));
-                    }
-                    mine
-                }
-            };
-            devices.insert(ordinal as u32, device(mine));
-        }
-        devices
     }
 
     fn settings(&self, value: Value, atoms: &Atoms) -> Settings {
@@ -266,7 +211,7 @@ impl Builder<'_> {
         })
     }
 
-    fn host_memory(&self, root: &RootDraft) -> HostMemory {
+    fn host_memory(&self, root: &RootDraft, atoms: &Atoms) -> HostMemory {
         let nodes = |value: Option<Value>| match value.map(Value::kind) {
             Some(Kind::List(n) | Kind::Tuple(n)) => self.node(n),
             _ => Node::Empty,
@@ -288,20 +233,22 @@ impl Builder<'_> {
                 .get(i as usize)
                 .map_or(&[][..], |v| v)
                 .iter()
-                .map(|v| match v.kind() {
-                    Kind::Dict(n) => self.host_segment_size(n),
-                    _ => Bytes::ZERO,
-                })
+                .map(|&v| self.host_segment_size(v, atoms))
                 .collect(),
             _ => Vec::new(),
         };
         HostMemory { segments: sizes.len(), bytes: sizes.into_iter().sum(), events }
     }
 
-    fn host_segment_size(&self, dict: u32) -> Bytes {
-        match self.node(dict) {
-            Node::Segment(i) => self.segments.get(i as usize).map_or(Bytes::ZERO, |(_, s)| s.size),
+    fn host_segment_size(&self, segment: Value, atoms: &Atoms) -> Bytes {
+        match self.node_of(segment) {
+            Node::Segment(i) => self.segments.get(i as usize).map_or(Bytes::ZERO, |s| s.segment.size),
             Node::Block(i) => self.blocks.get(i as usize).map_or(Bytes::ZERO, |b| b.block.size),
+            // Those of the host allocator have a size and no blocks.
+            Node::Items(_) => {
+                let size = self.pairs(segment, atoms).find(|(name, _)| *name == "size");
+                size.and_then(|(_, v)| u64::try_from(v.int(atoms)?).ok()).map_or(Bytes::ZERO, Bytes)
+            }
             _ => Bytes::ZERO,
         }
     }

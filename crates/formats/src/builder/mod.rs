@@ -9,18 +9,19 @@
 //! that a reference leads to is copied at each use.
 
 mod assemble;
+mod lists;
 mod state;
 mod trace;
 mod values;
 
 use std::ops::Range;
 
-use vramscope_model::{Annotation, Events, Features, FrameId, PoolId, Segment, StackId, Symbols};
+use vramscope_model::{Annotation, Events, Features, FrameId, PoolId, StackId, Symbols};
 use vramscope_pickle::{Context, Kind, Sink, Value};
 
 use crate::error::Warning;
 use crate::keys::{Key, Words};
-use state::{BlockDraft, HistoryDraft, RootDraft};
+use state::{BlockDraft, HistoryDraft, RootDraft, SegmentDraft};
 
 /// What became of a container. Numbers are places in the builder's tables.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +90,7 @@ pub(crate) struct Builder<'a> {
     traces: Vec<Trace>,
     blocks: Vec<BlockDraft>,
     histories: Vec<HistoryDraft>,
-    segments: Vec<(u32, Segment)>,
+    segments: Vec<SegmentDraft>,
     annotations: Vec<Annotation>,
     roots: Vec<RootDraft>,
     features: Features,
@@ -147,6 +148,13 @@ impl<'a> Builder<'a> {
             if self.warnings.len() == MAX_WARNINGS {
                 self.warnings.push(Warning::at(offset, "there is more to warn of than is listed here"));
             }
+        }
+    }
+
+    /// Says something once that has no one place.
+    fn warn(&mut self, text: &str) {
+        if !self.warnings.iter().any(|w| w.text == text) {
+            self.warnings.push(Warning::new(text));
         }
     }
 
@@ -242,7 +250,7 @@ impl<'a> Builder<'a> {
     fn append_events(&mut self, trace: u32, items: &[Value], cx: &Context<'_>) {
         let nodes = &self.nodes;
         let Some(trace) = self.traces.get_mut(trace as usize) else { return };
-        let mut stray = false;
+        let (mut stray, mut again) = (false, false);
         for item in items {
             let Kind::Dict(number) = item.kind() else {
                 stray = true;
@@ -254,12 +262,24 @@ impl<'a> Builder<'a> {
             };
             match trace.ranges.last_mut() {
                 Some(last) if last.end == event => last.end = event + 1,
+                // Events are numbered as they come, so that one with a lower number was there before: were it taken again,
+                // two bytes of a file could each cost a row.
+                Some(last) if event < last.end => {
+                    again = true;
+                    continue;
+                }
                 _ => trace.ranges.push(event..event + 1),
             }
             trace.len += 1;
         }
         if stray {
             self.warn_once(cx.offset, "a trace holds something that is no event; it was left out");
+        }
+        if again {
+            self.warn_once(
+                cx.offset,
+                "a trace refers to an event that was there before; such references were left out",
+            );
         }
     }
 

@@ -3,7 +3,7 @@
 use vramscope_model::{Block, BlockState, Bytes, PoolId, PoolKind, Segment, StackId, StreamId};
 use vramscope_pickle::{Context, Kind, Value};
 
-use super::values::{bytes, number, truth, unsigned};
+use super::values::{truth, whole};
 use super::{Builder, Node};
 use crate::keys::Key;
 
@@ -21,19 +21,30 @@ pub(super) struct HistoryDraft {
     stack: StackId,
 }
 
+/// A segment as written.
+pub(super) struct SegmentDraft {
+    /// Its device, unless that is no device's number.
+    pub(super) device: Option<u32>,
+    /// All of it but the blocks.
+    pub(super) segment: Segment,
+    /// The list of its blocks, which may still grow; it is looked at when all is read.
+    pub(super) blocks: Option<Value>,
+}
+
 /// The outermost dict.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RootDraft {
     pub(super) segments: Option<Value>,
     pub(super) traces: Option<Value>,
     pub(super) settings: Option<Value>,
+    pub(super) annotations: Option<Value>,
     pub(super) host_segments: Option<Value>,
     pub(super) host_traces: Option<Value>,
 }
 
 /// A segment of which nothing is known yet. Those that never state their kind (made from a profile) hold blocks of any
 /// size, as the large pool does.
-fn blank_segment() -> Segment {
+pub(super) fn blank_segment() -> Segment {
     Segment {
         addr: 0,
         size: Bytes::ZERO,
@@ -68,14 +79,14 @@ impl Builder<'_> {
         let block = &mut draft.block;
         let mut has_address = draft.has_address;
         self.each(pairs, cx, |this, key, value| match key {
-            Key::Size => block.size = bytes(value, cx),
+            Key::Size => block.size = this.bytes(value, cx),
             Key::Address => {
-                block.addr = unsigned(value, cx);
+                block.addr = this.address(value, cx);
                 has_address = true;
                 this.features.block_address = true;
             }
             Key::RequestedSize => {
-                block.requested = Some(bytes(value, cx));
+                block.requested = Some(this.bytes(value, cx));
                 this.features.requested_size = true;
             }
             Key::State => {
@@ -134,7 +145,7 @@ impl Builder<'_> {
     pub(super) fn set_history(&mut self, i: u32, pairs: &[Value], cx: &Context<'_>) {
         let Some(mut draft) = self.histories.get(i as usize).copied() else { return };
         self.each(pairs, cx, |this, key, value| match key {
-            Key::RealSize => draft.real_size = bytes(value, cx).0,
+            Key::RealSize => draft.real_size = this.bytes(value, cx).0,
             Key::Frames => {
                 draft.stack = this.stack_in(value);
                 this.features.frames = true;
@@ -147,7 +158,7 @@ impl Builder<'_> {
     }
 
     pub(super) fn new_segment(&mut self, pairs: &[Value], cx: &Context<'_>) -> Node {
-        self.segments.push((0, blank_segment()));
+        self.segments.push(SegmentDraft { device: Some(0), segment: blank_segment(), blocks: None });
         let i = self.segments.len() as u32 - 1;
         self.set_segment(i, pairs, cx);
         Node::Segment(i)
@@ -155,13 +166,15 @@ impl Builder<'_> {
 
     pub(super) fn set_segment(&mut self, i: u32, pairs: &[Value], cx: &Context<'_>) {
         let Some(place) = self.segments.get_mut(i as usize) else { return };
-        let (mut device, mut segment) = std::mem::replace(place, (0, blank_segment()));
+        let mut blocks = place.blocks;
+        let mut device = place.device;
+        let mut segment = std::mem::replace(&mut place.segment, blank_segment());
         self.each(pairs, cx, |this, key, value| match key {
-            Key::Device => device = u32::try_from(number(value, cx)).unwrap_or(0),
-            Key::Address => segment.addr = unsigned(value, cx),
-            Key::TotalSize => segment.size = bytes(value, cx),
-            Key::AllocatedSize => segment.stated_allocated = bytes(value, cx),
-            Key::ActiveSize => segment.stated_active = bytes(value, cx),
+            Key::Device => device = whole(value, cx).and_then(|v| u32::try_from(v).ok()),
+            Key::Address => segment.addr = this.address(value, cx),
+            Key::TotalSize => segment.size = this.bytes(value, cx),
+            Key::AllocatedSize => segment.stated_allocated = this.bytes(value, cx),
+            Key::ActiveSize => segment.stated_active = this.bytes(value, cx),
             Key::Stream => {
                 segment.stream = this.stream_of(value, cx);
                 this.features.stream = true;
@@ -175,19 +188,24 @@ impl Builder<'_> {
             Key::SegmentPoolId => segment.pool = this.pool_in(value, cx),
             Key::IsExpandable => segment.expandable = truth(value),
             Key::Frames => segment.stack = this.stack_in(value),
-            Key::Blocks => segment.blocks = this.blocks_in(value),
+            Key::Blocks => blocks = Some(value),
             _ => {}
         });
         if let Some(place) = self.segments.get_mut(i as usize) {
-            *place = (device, segment);
+            *place = SegmentDraft { device, segment, blocks };
         }
     }
 
-    /// The blocks of a list. Those without an address are laid out when the segment's is known.
-    fn blocks_in(&mut self, value: Value) -> Vec<Block> {
-        let Kind::List(list) = value.kind() else { return Vec::new() };
+    /// The blocks of a list, which are then its segment's. Those without an address are laid out when the segment's is
+    /// known.
+    pub(super) fn take_blocks(&mut self, value: Value) -> Vec<Block> {
+        let (Kind::List(list) | Kind::Tuple(list)) = value.kind() else { return Vec::new() };
         let Node::Values(i) = self.node(list) else { return Vec::new() };
         let values = self.values.get_mut(i as usize).map(std::mem::take).unwrap_or_default();
+        if values.is_empty() {
+            // Copies of it would let a small file fill the memory, and no block lies in two segments.
+            self.warn("two segments share a list of blocks; it was taken as that of the first");
+        }
         values
             .iter()
             .filter_map(|v| {
@@ -219,7 +237,10 @@ impl Builder<'_> {
                 root.settings = Some(value);
                 this.features.settings = true;
             }
-            Key::ExternalAnnotations => this.features.annotations = true,
+            Key::ExternalAnnotations => {
+                root.annotations = Some(value);
+                this.features.annotations = true;
+            }
             Key::HostSegments => {
                 root.host_segments = Some(value);
                 this.features.host = true;

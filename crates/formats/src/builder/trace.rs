@@ -3,7 +3,7 @@
 use vramscope_model::{Action, Annotation, Bytes, Event, FrameId, PoolId, StackId, Stage, StreamId, TimeUs};
 use vramscope_pickle::{Context, Kind, Value};
 
-use super::values::{bytes, number, unsigned};
+use super::values::whole;
 use super::{Builder, Node};
 use crate::error::excerpt;
 use crate::keys::Key;
@@ -48,11 +48,11 @@ impl Builder<'_> {
                         }
                     }
                 }
-                Key::Addr | Key::DeviceFree => event.addr = unsigned(value, cx),
-                Key::Size => event.size = bytes(value, cx),
+                Key::Addr | Key::DeviceFree => event.addr = self.address(value, cx),
+                Key::Size => event.size = self.bytes(value, cx),
                 Key::Stream => event.stream = self.stream_of(value, cx),
                 Key::TimeUs => {
-                    event.time = TimeUs(number(value, cx));
+                    event.time = self.time(value, cx);
                     self.features.time = true;
                 }
                 Key::Frames => {
@@ -111,7 +111,7 @@ impl Builder<'_> {
             match self.words.key(id, cx.atoms) {
                 Key::Filename => file = text(pair[1]),
                 Key::Name => name = text(pair[1]),
-                Key::Line => line = u32::try_from(number(pair[1], cx)).unwrap_or(0),
+                Key::Line => line = line_number(pair[1], cx),
                 _ => {}
             }
         }
@@ -139,12 +139,27 @@ impl Builder<'_> {
                     };
                 }
             }
-            Key::Device => annotation.device = u32::try_from(number(value, cx)).unwrap_or(0),
-            Key::TimeUs => annotation.time = TimeUs(number(value, cx)),
+            Key::Device => {
+                let device = whole(value, cx).and_then(|v| u32::try_from(v).ok());
+                annotation.device = device.unwrap_or_else(|| {
+                    this.warn_once(cx.offset, "the device of a mark is no device's number; it is taken as 0");
+                    0
+                });
+            }
+            Key::TimeUs => annotation.time = this.time(value, cx),
             _ => {}
         });
         if let Some(place) = self.annotations.get_mut(i as usize) {
             *place = annotation;
         }
+    }
+}
+
+/// The number of a line; 0 stands for one that is not known.
+#[inline]
+fn line_number(value: Value, cx: &Context<'_>) -> u32 {
+    match value.kind() {
+        Kind::Int(v) => u32::try_from(v).unwrap_or(0),
+        _ => whole(value, cx).and_then(|v| u32::try_from(v).ok()).unwrap_or(0),
     }
 }

@@ -1,33 +1,21 @@
 //! Single values of a snapshot's dicts, as the model's quantities.
 
-use vramscope_model::{Bytes, PoolId, StackId, StreamId, StringId};
+use vramscope_model::{Bytes, PoolId, StackId, StreamId, StringId, TimeUs};
 use vramscope_pickle::{Context, Kind, Value};
 
 use super::{Builder, Node};
 use crate::keys::Key;
 
-/// An address or size as the file has it. The C++ writer writes addresses of 2^63 and more as negative numbers.
-#[inline]
-pub(super) fn unsigned(value: Value, cx: &Context<'_>) -> u64 {
+/// The integer that a value is, or that a float is in full: JSON made elsewhere writes 512 as 512.0.
+pub(super) fn whole(value: Value, cx: &Context<'_>) -> Option<i128> {
     match value.kind() {
-        Kind::Int(v) => v as u64,
-        _ => value.int(cx.atoms).map_or(0, |v| v as u64),
-    }
-}
-
-pub(super) fn number(value: Value, cx: &Context<'_>) -> i64 {
-    match value.kind() {
-        Kind::Int(v) => v,
-        Kind::Float => value.float(cx.atoms).map_or(0, |v| v as i64),
-        _ => value.int(cx.atoms).and_then(|v| i64::try_from(v).ok()).unwrap_or(0),
-    }
-}
-
-pub(super) fn bytes(value: Value, cx: &Context<'_>) -> Bytes {
-    // A negative size is damage; nothing good can be made of it.
-    match value.kind() {
-        Kind::Int(v) => Bytes(u64::try_from(v).unwrap_or(0)),
-        _ => Bytes(value.int(cx.atoms).and_then(|v| u64::try_from(v).ok()).unwrap_or(0)),
+        Kind::Int(v) => Some(i128::from(v)),
+        Kind::Float => {
+            let float = value.float(cx.atoms)?;
+            // Beyond 2^64 there is nothing that a snapshot counts.
+            (float.fract() == 0.0 && float.abs() <= u64::MAX as f64).then_some(float as i128)
+        }
+        _ => value.int(cx.atoms),
     }
 }
 
@@ -40,6 +28,72 @@ pub(super) fn truth(value: Value) -> bool {
 }
 
 impl Builder<'_> {
+    /// A number of bytes; nothing where there is none. What 2^63 bytes and more would be is not memory.
+    #[inline]
+    pub(super) fn bytes(&mut self, value: Value, cx: &Context<'_>) -> Bytes {
+        match value.kind() {
+            Kind::Int(v) if v >= 0 => Bytes(v as u64),
+            _ => self.odd_bytes(value, cx),
+        }
+    }
+
+    #[cold]
+    fn odd_bytes(&mut self, value: Value, cx: &Context<'_>) -> Bytes {
+        let size = whole(value, cx).and_then(|v| i64::try_from(v).ok()).filter(|&v| v >= 0);
+        if size.is_none() {
+            self.warn_once(cx.offset, "a size is no number of bytes; it is taken as 0");
+        }
+        Bytes(size.unwrap_or(0) as u64)
+    }
+
+    /// An address as the file has it. The C++ writer writes those of 2^63 and more as negative numbers.
+    #[inline]
+    pub(super) fn address(&mut self, value: Value, cx: &Context<'_>) -> u64 {
+        match value.kind() {
+            Kind::Int(v) => v as u64,
+            _ => self.odd_address(value, cx),
+        }
+    }
+
+    #[cold]
+    fn odd_address(&mut self, value: Value, cx: &Context<'_>) -> u64 {
+        let fits = |v: i128| u64::try_from(v).ok().or_else(|| i64::try_from(v).ok().map(|v| v as u64));
+        whole(value, cx).and_then(fits).unwrap_or_else(|| {
+            self.warn_once(cx.offset, "an address is no number of 64 bits; it is taken as 0");
+            0
+        })
+    }
+
+    /// A moment. Those so far off that the time between two of them would be no number are taken as not recorded.
+    #[inline]
+    pub(super) fn time(&mut self, value: Value, cx: &Context<'_>) -> TimeUs {
+        match value.kind() {
+            // It has 60 bits.
+            Kind::Int(v) => TimeUs(v),
+            _ => self.odd_time(value, cx),
+        }
+    }
+
+    #[cold]
+    fn odd_time(&mut self, value: Value, cx: &Context<'_>) -> TimeUs {
+        const FARTHEST: i64 = 1 << 61;
+        // Whole microseconds are all that is kept of a float.
+        let time = match value.kind() {
+            Kind::Float => value.float(cx.atoms).filter(|v| v.is_finite()).map(|v| v as i64),
+            _ => whole(value, cx).and_then(|v| i64::try_from(v).ok()),
+        };
+        time.filter(|v| (-FARTHEST..FARTHEST).contains(v)).map_or_else(
+            || {
+                self.warn_once(
+                    cx.offset,
+                    "a time is no number of microseconds that a clock shows; it is taken as not recorded",
+                );
+                TimeUs::UNKNOWN
+            },
+            TimeUs,
+        )
+    }
+
     /// Keys and values with the keys understood.
     #[inline]
     pub(super) fn each(
@@ -64,16 +118,18 @@ impl Builder<'_> {
     }
 
     pub(super) fn stream_of(&mut self, value: Value, cx: &Context<'_>) -> StreamId {
-        match unsigned(value, cx) {
-            0 => StreamId(0),
-            handle => self.symbols.stream(handle),
-        }
+        // Handles are addresses, which the C++ writer may write as negative numbers.
+        let handle = match value.kind() {
+            Kind::Int(v) => v as u64,
+            _ => whole(value, cx).unwrap_or(0) as u64,
+        };
+        if handle == 0 { StreamId(0) } else { self.symbols.stream(handle) }
     }
 
     /// A pair of numbers as the name of a pool.
     pub(super) fn pool_of(&mut self, items: &[Value], cx: &Context<'_>) -> Option<PoolId> {
         let &[a, b] = items else { return None };
-        let (Some(a), Some(b)) = (a.int(cx.atoms), b.int(cx.atoms)) else { return None };
+        let (Some(a), Some(b)) = (whole(a, cx), whole(b, cx)) else { return None };
         Some(if a == 0 && b == 0 { PoolId::DEFAULT } else { self.symbols.pool((a as u64, b as u64)) })
     }
 

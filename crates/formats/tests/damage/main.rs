@@ -11,7 +11,9 @@ mod bombs;
 mod corpus;
 mod flips;
 mod strangers;
+mod tails;
 mod truncation;
+mod values;
 
 use std::time::{Duration, Instant};
 
