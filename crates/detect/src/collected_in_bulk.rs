@@ -37,7 +37,7 @@ struct Cohort {
     members: Vec<AllocId>,
     /// Where they were given back.
     free_stack: StackId,
-    /// The share of neighbours of which the older was given back first.
+    /// The share of neighbours from different rounds of which the older was given back first.
     oldest_first: f64,
     /// The longest pause that led to it, in µs.
     pause_us: Option<i64>,
@@ -64,16 +64,23 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
             continue;
         }
         // What dies in bulk and was born in several rounds was held for longer than a round; most groups hold nothing
-        // that long.
-        let waited = |id: &&AllocId| match (cx.lifetimes.birth(**id), cx.lifetimes.death(**id)) {
-            (Some(birth), Death::At(at)) => at.0 - birth.0 >= shortest_round,
-            _ => false,
-        };
-        if group.members.iter().filter(waited).count() < MIN_COHORTS {
+        // that long. What the same line frees at once is another matter.
+        let waited: Vec<(EventIdx, AllocId)> = group
+            .members
+            .iter()
+            .filter_map(|&id| match (cx.lifetimes.birth(id), cx.lifetimes.death(id)) {
+                (Some(birth), Death::At(at)) if at < cx.window.to && at.0 - birth.0 >= shortest_round => {
+                    Some((at, id))
+                }
+                _ => None,
+            })
+            .collect();
+        if waited.len() < MIN_MEMBERS * MIN_COHORTS {
             continue;
         }
+        let died = waited.len();
         let runs = runs.get_or_insert_with(|| free_runs(cx));
-        let bulks = cohorts(cx, group, runs);
+        let bulks = cohorts(cx, waited, runs);
         let usual = *usual.get_or_insert_with(|| usual_pause(cx));
         // What hangs together as a tree is gone through in its own order; a list that is emptied still stands out.
         let (trigger, order) = if trigger(cx, bulks.iter(), usual) == Trigger::Anywhere {
@@ -82,7 +89,6 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
             (trigger(cx, bulks.iter().filter(|c| c.oldest_first >= OLDEST_FIRST), usual), OLDEST_FIRST)
         };
         let cohorts: Vec<Cohort> = bulks.into_iter().filter(|c| c.oldest_first >= order).collect();
-        let died = group.members.iter().filter(|&&id| matches!(cx.lifetimes.death(id), Death::At(_))).count();
         let in_bulk: usize = cohorts.iter().map(|c| c.members.len()).sum();
         if cohorts.len() < MIN_COHORTS || in_bulk * 4 < died {
             continue;
@@ -135,15 +141,8 @@ fn pause_before(cx: &Context<'_>, runs: &[u32], free: EventIdx) -> Option<i64> {
     longest
 }
 
-fn cohorts(cx: &Context<'_>, group: &Group, runs: &[u32]) -> Vec<Cohort> {
-    let mut deaths: Vec<(EventIdx, AllocId)> = group
-        .members
-        .iter()
-        .filter_map(|&id| match cx.lifetimes.death(id) {
-            Death::At(at) if at < cx.window.to => Some((at, id)),
-            _ => None,
-        })
-        .collect();
+/// The bulks among some deaths.
+fn cohorts(cx: &Context<'_>, mut deaths: Vec<(EventIdx, AllocId)>, runs: &[u32]) -> Vec<Cohort> {
     deaths.sort_unstable();
     let run_of = |at: EventIdx| runs.get(at.index()).copied().unwrap_or(0);
     deaths
@@ -155,9 +154,11 @@ fn cohorts(cx: &Context<'_>, group: &Group, runs: &[u32]) -> Vec<Cohort> {
                 .filter_map(|&(_, id)| cx.lifetimes.birth(id))
                 .map(|b| cx.rounds.of_event(b))
                 .collect();
+            // Of the blocks of one round nobody knows the order in which they hang together.
+            let ascending = rounds.windows(2).filter(|w| w[0] < w[1]).count();
+            let descending = rounds.windows(2).filter(|w| w[0] > w[1]).count();
             rounds.sort_unstable();
             rounds.dedup();
-            let ascending = bulk.windows(2).filter(|w| w[0].1 < w[1].1).count();
             (rounds.len() >= MIN_MEMBERS).then(|| {
                 let first = bulk.first().map_or(EventIdx(0), |b| b.0);
                 Cohort {
@@ -170,7 +171,7 @@ fn cohorts(cx: &Context<'_>, group: &Group, runs: &[u32]) -> Vec<Cohort> {
                         .copied()
                         .unwrap_or(StackId::ABSENT),
                     pause_us: pause_before(cx, runs, first),
-                    oldest_first: ascending as f64 / (bulk.len() - 1) as f64,
+                    oldest_first: ascending as f64 / (ascending + descending).max(1) as f64,
                     bytes: bulk.iter().map(|&(_, id)| cx.lifetimes.size(id)).sum::<Bytes>().0,
                 }
             })
