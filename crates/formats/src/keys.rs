@@ -74,6 +74,8 @@ impl Key {
 struct Word {
     key: Key,
     action: Action,
+    /// Whether it is what writers put where there is nothing to say: "" or "N/A".
+    is_blank: bool,
     /// Where the text went in [`Symbols`], once it was needed there.
     symbol: Option<StringId>,
 }
@@ -95,9 +97,14 @@ impl Words {
     fn learn(&mut self, id: StrId, atoms: &Atoms) -> Word {
         for i in self.0.len()..atoms.len() {
             let text = atoms.str(StrId(i as u32));
-            self.0.push(Word { key: Key::from_name(text), action: Action::from_name(text), symbol: None });
+            self.0.push(Word {
+                key: Key::from_name(text),
+                action: Action::from_name(text),
+                is_blank: matches!(text, "" | "N/A"),
+                symbol: None,
+            });
         }
-        let none = Word { key: Key::Unknown, action: Action::Other, symbol: None };
+        let none = Word { key: Key::Unknown, action: Action::Other, is_blank: false, symbol: None };
         self.0.get(id.0 as usize).copied().unwrap_or(none)
     }
 
@@ -111,6 +118,12 @@ impl Words {
     #[inline]
     pub(crate) fn action(&mut self, id: StrId, atoms: &Atoms) -> Action {
         self.word(id, atoms).action
+    }
+
+    /// Whether a text says nothing: "" or "N/A".
+    #[inline]
+    pub(crate) fn is_blank(&mut self, id: StrId, atoms: &Atoms) -> bool {
+        self.word(id, atoms).is_blank
     }
 
     /// The text among the symbols.

@@ -44,6 +44,7 @@ impl Lifetimes {
         };
         let mut live: HashMap<u64, u32, FxBuildHasher> = HashMap::default();
         let has_requests = events.count(Action::FreeRequested) > 0;
+        let mut completed = usize::MAX;
         let (actions, addrs, sizes, stacks) =
             (events.actions(), events.addrs(), events.sizes(), events.stacks());
         for i in 0..n {
@@ -63,21 +64,31 @@ impl Lifetimes {
                 }
                 Action::FreeRequested => {
                     this.agreement.records_frees = true;
-                    let id = if let Some(&id) = live.get(&addrs[i]) {
-                        id
+                    // Nearly all frees are completed by the next event; then both are dealt with at once.
+                    let completes = actions.get(i + 1) == Some(&Action::FreeCompleted)
+                        && addrs.get(i + 1) == Some(&addrs[i]);
+                    let known = if completes {
+                        completed = i + 1;
+                        live.remove(&addrs[i])
                     } else {
+                        live.get(&addrs[i]).copied()
+                    };
+                    let id = known.unwrap_or_else(|| {
                         let id = this.birth.len() as u32;
                         this.push(BEFORE, addrs[i], sizes[i], StackId::ABSENT);
                         this.agreement.unmatched_frees += 1;
-                        live.insert(addrs[i], id);
+                        if !completes {
+                            live.insert(addrs[i], id);
+                        }
                         id
-                    };
+                    });
                     let death = &mut this.death[id as usize];
                     if *death == NEVER {
                         *death = i as u32;
                         this.alloc_of[i] = id;
                     }
                 }
+                Action::FreeCompleted if i == completed => {}
                 Action::FreeCompleted => {
                     this.agreement.records_frees = true;
                     if let Some(id) = live.remove(&addrs[i]) {

@@ -66,7 +66,7 @@ impl Builder<'_> {
                 Key::CompileContext => {
                     self.features.compile_context = true;
                     if let Kind::Str(text) = value.kind()
-                        && !matches!(cx.atoms.str(text), "N/A" | "")
+                        && !self.words.is_blank(text, cx.atoms)
                     {
                         let text = self.words.symbol(text, cx.atoms, self.symbols);
                         self.events.set_compile_context(i, text);
@@ -75,7 +75,7 @@ impl Builder<'_> {
                 Key::UserMetadata => {
                     self.features.user_metadata = true;
                     if let Kind::Str(text) = value.kind()
-                        && !cx.atoms.str(text).is_empty()
+                        && !self.words.is_blank(text, cx.atoms)
                     {
                         let text = self.words.symbol(text, cx.atoms, self.symbols);
                         self.events.set_note(i, text);
