@@ -10,43 +10,20 @@
 
 mod assemble;
 mod lists;
+mod node;
 mod state;
 mod trace;
 mod values;
 
 use std::ops::Range;
 
-use vramscope_model::{Annotation, Events, Features, FrameId, PoolId, StackId, Symbols};
+use vramscope_model::{Annotation, Events, Features, FrameId, StackId, Symbols};
 use vramscope_pickle::{Context, Kind, Sink, Value};
 
 use crate::error::Warning;
 use crate::keys::{Key, Words};
+use node::{Node, Nodes};
 use state::{BlockDraft, HistoryDraft, RootDraft, SegmentDraft};
-
-/// What became of a container. Numbers are places in the builder's tables.
-#[derive(Clone, Copy, Debug)]
-enum Node {
-    /// A dict or list that holds nothing yet.
-    Empty,
-    /// A dict that has not shown what it is, or whose items are wanted as they are (settings).
-    Items(u32),
-    /// A list of values that is neither a stack nor a trace.
-    Values(u32),
-    Frame(FrameId),
-    /// A stack that came in one piece.
-    Stack(StackId),
-    /// A stack that comes frame by frame.
-    Growing(u32),
-    Event(u32),
-    /// A list of events, as ranges of the event columns.
-    Trace(u32),
-    Block(u32),
-    History(u32),
-    Segment(u32),
-    Annotation(u32),
-    Pool(PoolId),
-    Root(u32),
-}
 
 /// A dict that has not shown what it is.
 #[derive(Default)]
@@ -68,8 +45,9 @@ struct GrowingStack {
     used_as: Option<StackId>,
 }
 
-/// How many containers one file may hold; there are about two for each event.
-pub(crate) const MAX_CONTAINERS: usize = 1 << 28;
+/// How many containers one file may hold; there are about two for each event. Looked at once for each piece that is read, so
+/// some room is left below what a node can hold.
+pub(crate) const MAX_CONTAINERS: usize = node::MOST - (1 << 24);
 /// How many containers a file may hold whatever its size.
 const FREE_CONTAINERS: u64 = 1 << 20;
 /// How many snapshots may lie in one file. Only the first is read.
@@ -81,7 +59,7 @@ const MAX_WARNINGS: usize = 50;
 pub(crate) struct Builder<'a> {
     symbols: &'a mut Symbols,
     words: Words,
-    nodes: Vec<Node>,
+    nodes: Nodes,
     max_containers: usize,
     undecided: Vec<Undecided>,
     values: Vec<Vec<Value>>,
@@ -104,7 +82,7 @@ impl<'a> Builder<'a> {
         Self {
             symbols,
             words: Words::default(),
-            nodes: Vec::new(),
+            nodes: Nodes::default(),
             max_containers,
             undecided: Vec::new(),
             values: Vec::new(),
@@ -124,21 +102,17 @@ impl<'a> Builder<'a> {
 
     #[inline]
     fn node(&self, number: u32) -> Node {
-        self.nodes.get(number as usize).copied().unwrap_or(Node::Empty)
+        self.nodes.get(number)
     }
 
     #[inline]
     fn set_node(&mut self, number: u32, node: Node) {
-        if let Some(place) = self.nodes.get_mut(number as usize) {
-            *place = node;
-        }
+        self.nodes.set(number, node);
     }
 
     #[inline]
     fn new_node(&mut self, node: Node) -> u32 {
-        let number = self.nodes.len() as u32;
-        self.nodes.push(node);
-        number
+        self.nodes.push(node)
     }
 
     /// Says something once, with the first place where it was seen.
@@ -256,7 +230,7 @@ impl<'a> Builder<'a> {
                 stray = true;
                 continue;
             };
-            let Some(&Node::Event(event)) = nodes.get(number as usize) else {
+            let Node::Event(event) = nodes.get(number) else {
                 stray = true;
                 continue;
             };
@@ -318,8 +292,8 @@ impl<'a> Builder<'a> {
         for &item in items {
             // Nearly all frames were decided long ago; look there first.
             let known = match item.kind() {
-                Kind::Dict(number) => match self.nodes.get(number as usize) {
-                    Some(&Node::Frame(frame)) => Some(frame),
+                Kind::Dict(number) => match self.nodes.get(number) {
+                    Node::Frame(frame) => Some(frame),
                     _ => self.frame_in(item, cx),
                 },
                 _ => None,
