@@ -4,7 +4,7 @@
 //! otherwise: in a loop stacks allocate once a round, or a whole number of times, so the number of rounds is the largest
 //! count that divides nearly all others.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_model::{Action, Annotation, DeviceRecording, EventIdx, FrameId, StackId, Stage, Symbols};
 
 use crate::lifetimes::Window;
@@ -303,6 +303,10 @@ fn period_of(device: &DeviceRecording, bounds: &[EventIdx]) -> usize {
         (at.index()..events.len()).find(|&i| events.actions()[i] == Action::Alloc).map(|i| events.stacks()[i])
     };
     let after: Vec<_> = bounds.iter().map(next_stack).collect();
+    // A leak on every second step changes what follows a mark too, but not what happens between two.
+    if share_stacks(device, bounds) {
+        return 1;
+    }
     (1..=MOST)
         .find(|&period| {
             let n = after.len().saturating_sub(period);
@@ -310,6 +314,28 @@ fn period_of(device: &DeviceRecording, bounds: &[EventIdx]) -> usize {
             n >= MIN_STEPS && same * 10 >= n * 9
         })
         .unwrap_or(1)
+}
+
+/// Whether neighbouring intervals mostly allocate from the same stacks, as rounds do, and the halves of a round do not.
+fn share_stacks(device: &DeviceRecording, bounds: &[EventIdx]) -> bool {
+    /// How many neighbours are looked at, after the first few, in which state is made.
+    const LOOKED_AT: usize = 9;
+    let events = &device.events;
+    let stacks_of = |w: &[EventIdx]| -> FxHashSet<StackId> {
+        let range = w[0].index()..w[1].index().min(events.len());
+        range.filter(|&i| events.actions()[i] == Action::Alloc).map(|i| events.stacks()[i]).collect()
+    };
+    let from = bounds.len() / 3;
+    let sets: Vec<FxHashSet<StackId>> =
+        bounds.get(from..).unwrap_or(&[]).windows(2).take(LOOKED_AT).map(stacks_of).collect();
+    let alike = sets
+        .windows(2)
+        .filter(|pair| {
+            let shared = pair[0].intersection(&pair[1]).count();
+            shared * 2 > pair[0].len().max(pair[1].len())
+        })
+        .count();
+    alike * 2 > sets.len().saturating_sub(1)
 }
 
 #[cfg(test)]
