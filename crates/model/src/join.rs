@@ -92,7 +92,6 @@ pub fn join(mut snapshots: Vec<Snapshot>, rank: Option<u32>) -> Recording {
     ordinals.sort_unstable();
     ordinals.dedup();
 
-    let n_snapshots = snapshots.len();
     let settings = snapshots.iter_mut().rev().find_map(|s| s.settings.take());
     let host = snapshots.iter().rev().find_map(|s| s.host);
     let features = snapshots.last().map(|s| s.features).unwrap_or_default();
@@ -121,7 +120,7 @@ pub fn join(mut snapshots: Vec<Snapshot>, rank: Option<u32>) -> Recording {
             device
         })
         .collect();
-    Recording { rank, n_snapshots, devices, annotations, settings, host, features, truncated, has_gap }
+    Recording { rank, devices, annotations, settings, host, features, truncated, has_gap }
 }
 
 fn join_device(ordinal: u32, parts: impl Iterator<Item = (usize, Device)>) -> (DeviceRecording, bool) {

@@ -72,8 +72,6 @@ impl DeviceRecording {
 pub struct Recording {
     /// The rank of the process in a distributed job, if its files tell.
     pub rank: Option<u32>,
-    /// How many snapshots it was made of.
-    pub n_snapshots: usize,
     /// The devices by ordinal.
     pub devices: Vec<DeviceRecording>,
     /// Marks in time, in order.

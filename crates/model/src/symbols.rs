@@ -236,11 +236,6 @@ impl Symbols {
     pub fn n_frames(&self) -> usize {
         self.frames.len()
     }
-
-    /// All distinct frames.
-    pub fn all_frames(&self) -> &[Frame] {
-        &self.frames
-    }
 }
 
 fn str_at<'a>(all: &'a str, ends: &[u32], i: u32) -> &'a str {

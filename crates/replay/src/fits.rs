@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use vramscope_model::{Action, Bytes, DeviceRecording, EventIdx, Settings, StreamId};
 
 use crate::lifetimes::Lifetimes;
+use crate::placement::SMALL_MAX;
 
 /// A moment when a request did not fit into what was free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +22,6 @@ pub struct FailedFit {
     pub free: Bytes,
 }
 
-/// Requests of at most this many bytes (rounded) come from the small pool.
-const SMALL_MAX: u64 = 1 << 20;
 /// Segments of the small pool are of this size.
 const SMALL_SEGMENT: u64 = 2 << 20;
 
@@ -35,8 +34,8 @@ fn add(sums: &mut FxHashMap<Domain, i64>, domain: Domain, bytes: i64) {
     *sum = sum.wrapping_add(bytes);
 }
 
-/// Every growth of reserved memory in the trace, whether or not the request would have fit in pieces.
-pub fn growths(
+/// Every growth of reserved memory for which enough was free in the same pool and stream.
+pub fn failed_fits(
     device: &DeviceRecording,
     lifetimes: &Lifetimes,
     settings: Option<&Settings>,
@@ -50,7 +49,8 @@ pub fn growths(
     // What was there at the beginning: what is there at the end, less what the trace adds.
     let mut reserved: FxHashMap<Domain, i64> = FxHashMap::default();
     let mut used: FxHashMap<Domain, i64> = FxHashMap::default();
-    let mut domain_of: FxHashMap<u64, Domain> = FxHashMap::default();
+    // Where each block in use was taken from, and its size.
+    let mut in_use: FxHashMap<u64, (Domain, i64)> = FxHashMap::default();
     if let Some(state) = device.last_state() {
         for segment in &state.segments {
             let domain = (segment.size.0 <= SMALL_SEGMENT, segment.stream);
@@ -65,32 +65,27 @@ pub fn growths(
     for (i, &size) in sizes.iter().enumerate() {
         let d = delta(i);
         if d != 0 {
-            add(&mut reserved, (size <= SMALL_SEGMENT, events.get(i).stream), (d).wrapping_neg());
+            add(&mut reserved, (size <= SMALL_SEGMENT, events.get(i).stream), d.wrapping_neg());
         }
     }
     for id in lifetimes.all().take(lifetimes.n_before()) {
         let domain = (is_small(lifetimes.requested(id).0), StreamId(0));
-        add(&mut used, domain, lifetimes.size(id).0 as i64);
-        domain_of.insert(lifetimes.addr(id), domain);
+        let size = lifetimes.size(id).0 as i64;
+        add(&mut used, domain, size);
+        in_use.insert(lifetimes.addr(id), (domain, size));
     }
     let mut out = Vec::new();
-    let mut live_size: FxHashMap<u64, u64> = FxHashMap::default();
-    for id in lifetimes.all().take(lifetimes.n_before()) {
-        live_size.insert(lifetimes.addr(id), lifetimes.size(id).0);
-    }
     for i in 0..n {
         match actions[i] {
             Action::Alloc => {
                 let domain = (is_small(sizes[i]), events.get(i).stream);
-                let size = lifetimes.alloc_of(EventIdx(i as u32)).map_or(0, |id| lifetimes.size(id).0);
-                add(&mut used, domain, size as i64);
-                domain_of.insert(addrs[i], domain);
-                live_size.insert(addrs[i], size);
+                let size = lifetimes.alloc_of(EventIdx(i as u32)).map_or(0, |id| lifetimes.size(id).0 as i64);
+                add(&mut used, domain, size);
+                in_use.insert(addrs[i], (domain, size));
             }
             Action::FreeCompleted => {
-                if let (Some(domain), Some(size)) = (domain_of.remove(&addrs[i]), live_size.remove(&addrs[i]))
-                {
-                    add(&mut used, domain, (size as i64).wrapping_neg());
+                if let Some((domain, size)) = in_use.remove(&addrs[i]) {
+                    add(&mut used, domain, size.wrapping_neg());
                 }
             }
             Action::SegmentAlloc | Action::SegmentMap => {
@@ -106,30 +101,22 @@ pub fn growths(
                     .unwrap_or(0)
                     .wrapping_sub(used.get(&domain).copied().unwrap_or(0));
                 add(&mut reserved, domain, sizes[i] as i64);
-                if let Some(request) = request {
+                let free = u64::try_from(free).unwrap_or(0);
+                if let Some(request) = request.filter(|&r| free >= r) {
                     out.push(FailedFit {
                         event: EventIdx(i as u32),
                         request: Bytes(request),
                         obtained: Bytes(sizes[i]),
-                        free: Bytes(u64::try_from(free).unwrap_or(0)),
+                        free: Bytes(free),
                     });
                 }
             }
             Action::SegmentFree | Action::SegmentUnmap => {
-                *reserved.entry((sizes[i] <= SMALL_SEGMENT, events.get(i).stream)).or_default() -=
-                    sizes[i] as i64;
+                let domain = (sizes[i] <= SMALL_SEGMENT, events.get(i).stream);
+                add(&mut reserved, domain, (sizes[i] as i64).wrapping_neg());
             }
             _ => {}
         }
     }
     out
-}
-
-/// Those growths for which enough was free in the same pool and stream.
-pub fn failed_fits(
-    device: &DeviceRecording,
-    lifetimes: &Lifetimes,
-    settings: Option<&Settings>,
-) -> Vec<FailedFit> {
-    growths(device, lifetimes, settings).into_iter().filter(|f| f.free >= f.request).collect()
 }

@@ -16,7 +16,7 @@ mod steps;
 
 pub use balance::{Balance, balance_at};
 pub use curve::{Level, Peak, levels, levels_at, peak};
-pub use fits::{FailedFit, failed_fits, growths};
+pub use fits::{FailedFit, failed_fits};
 pub use lifetimes::{Agreement, AllocId, Death, Lifetimes, Window};
 pub use phases::{PhaseRun, phase_runs};
 pub use steps::{StepSource, Steps};

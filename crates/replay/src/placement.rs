@@ -14,7 +14,7 @@ use vramscope_model::{Action, Bytes, DeviceRecording, EventIdx, Settings};
 use crate::lifetimes::{AllocId, Lifetimes};
 
 /// Requests of at most this many bytes (rounded) come from the small pool, where all that is left over is split off.
-const SMALL_MAX: u64 = 1 << 20;
+pub(crate) const SMALL_MAX: u64 = 1 << 20;
 /// In the large pool a rest of at most this many bytes stays with the block.
 const LARGE_REST: u64 = 1 << 20;
 
