@@ -145,7 +145,7 @@ impl<'a> Allocator<'a> {
 
     /// Every block with memory behind it: where it lies, its bytes and its state.
     pub(super) fn layout(&self) -> impl Iterator<Item = (u64, (u64, BlockState))> {
-        self.blocks.iter().filter_map(|block| Some((block.addr, (block.size, block.usage.state()?))))
+        self.blocks.numbered().filter_map(|(_, block)| Some((block.addr, (block.size, block.usage.state()?))))
     }
 
     /// The pool that serves a kind of requests of a stream.
@@ -159,7 +159,7 @@ impl<'a> Allocator<'a> {
             return known;
         }
         let pool = self.pools.len() as u16;
-        self.pools.push(Pool::new(kind, stream));
+        self.pools.push(Pool::new(kind));
         self.pools_of[place][kind as usize] = pool;
         pool
     }

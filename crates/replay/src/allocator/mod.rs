@@ -17,6 +17,8 @@ mod replay;
 mod reproduce;
 mod start;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod workload;
 
 pub use config::{Config, Parser, Rules, Tie};
