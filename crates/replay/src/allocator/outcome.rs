@@ -103,6 +103,11 @@ impl Reproduction {
             && self.allocations == self.in_place
             && self.blocks == self.same_blocks
     }
+
+    /// More for a better one.
+    pub(super) fn merit(&self) -> (bool, u64, std::cmp::Reverse<u64>) {
+        (self.is_exact(), self.in_place + self.reproduced + self.same_blocks, std::cmp::Reverse(self.surplus))
+    }
 }
 
 /// Where a replay and a recording part.
@@ -114,4 +119,6 @@ pub struct Divergence {
     pub recorded: String,
     /// What the replay did, in words.
     pub replayed: String,
+    /// Whether memory was obtained when recorded although the replay has a free block for the request.
+    pub is_needless: bool,
 }

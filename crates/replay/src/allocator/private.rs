@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_model::{Action, DeviceRecording, EventIdx, PoolId, Segment};
 
 /// The part of a recording that is of private pools.
@@ -19,21 +19,23 @@ pub(super) struct PrivatePools {
 }
 
 impl PrivatePools {
-    /// Tells them by what events say (torch 2.12 and later), else by the segments of the states.
-    pub(super) fn of(device: &DeviceRecording) -> Self {
+    /// Tells them by what events say (torch 2.12 and later), else by the segments of the states and by what is `known`: events
+    /// that obtained segments of private pools.
+    pub(super) fn of(device: &DeviceRecording, known: &[EventIdx]) -> Self {
         let events = &device.events;
         let is_private = |segment: &&Segment| segment.pool != PoolId::DEFAULT;
         let by_event = events.iter().any(|event| event.pool != PoolId::DEFAULT);
-        if !by_event && !device.states.iter().any(|s| s.segments.iter().any(|s| is_private(&s))) {
+        if !by_event && known.is_empty() && !device.states.iter().any(|s| s.segments.iter().any(|s| is_private(&s))) {
             return Self::default();
         }
-        let origins = origins(device);
+        let mut origins = origins(device);
+        origins.events.extend(known.iter().map(|event| event.0));
         let mut this = Self { events: vec![false; events.len()], at_start: origins.at_start };
         let mut ranges = this.at_start.clone();
         for (i, event) in events.iter().enumerate() {
             let inside = || ranges.range(..=event.addr).next_back().is_some_and(|(_, &end)| event.addr < end);
             let private = match event.action {
-                Action::SegmentAlloc | Action::SegmentMap => origins.events.contains_key(&(i as u32)),
+                Action::SegmentAlloc | Action::SegmentMap => origins.events.contains(&(i as u32)),
                 Action::Oom | Action::Snapshot => false,
                 _ => inside(),
             };
@@ -72,7 +74,7 @@ impl PrivatePools {
 #[derive(Default)]
 struct Origins {
     /// The events that obtained them.
-    events: FxHashMap<u32, ()>,
+    events: FxHashSet<u32>,
     /// Those that no event obtained.
     at_start: BTreeMap<u64, u64>,
 }
@@ -99,14 +101,14 @@ fn origins(device: &DeviceRecording) -> Origins {
                 if inside.is_empty() {
                     origins.at_start.insert(segment.addr, segment.end());
                 }
-                origins.events.extend(maps[inside].iter().map(|&(_, event)| (event, ())));
+                origins.events.extend(maps[inside].iter().map(|&(_, event)| event));
                 continue;
             }
             let last = obtained.get(&segment.addr).and_then(|events| {
                 events[..events.partition_point(|&event| event < after.0)].last().copied()
             });
             match last {
-                Some(event) => drop(origins.events.insert(event, ())),
+                Some(event) => drop(origins.events.insert(event)),
                 None => drop(origins.at_start.insert(segment.addr, segment.end())),
             }
         }

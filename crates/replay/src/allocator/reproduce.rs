@@ -14,7 +14,12 @@ use super::workload::{Call, Step, Workload};
 /// Replays a recording under its own settings, with new segments at the addresses that were recorded.
 ///
 /// Memory that was given back without need is given back at the same moments, for `empty_cache()` leaves no event of its own.
-pub fn reproduce(device: &DeviceRecording, workload: &Workload, config: &Config, rules: Rules) -> Reproduction {
+pub(super) fn reproduce(
+    device: &DeviceRecording,
+    workload: &Workload,
+    config: &Config,
+    rules: Rules,
+) -> Reproduction {
     let mut player = Player::new(workload, config, rules, Limits::default());
     player.allocator.tally.log = Some(Vec::new());
     player.start_as_recorded();
@@ -154,7 +159,11 @@ impl Comparison<'_> {
         sorted.sort_unstable();
         recorded.sort_unstable();
         if sorted != recorded {
+            let parts_here = self.result.first_divergence.is_none();
             self.part(EventIdx(until.min(self.device.events.len()) as u32), &events_in_words(&recorded), &events_in_words(&sorted));
+            if let Some(divergence) = self.result.first_divergence.as_mut().filter(|_| parts_here) {
+                divergence.is_needless = replayed.is_empty();
+            }
         }
     }
 
@@ -200,7 +209,7 @@ impl Comparison<'_> {
     fn part(&mut self, event: EventIdx, recorded: &str, replayed: &str) {
         if self.result.first_divergence.is_none() {
             let (recorded, replayed) = (recorded.to_owned(), replayed.to_owned());
-            self.result.first_divergence = Some(Divergence { event, recorded, replayed });
+            self.result.first_divergence = Some(Divergence { event, recorded, replayed, is_needless: false });
         }
     }
 }

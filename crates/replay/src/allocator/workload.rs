@@ -85,7 +85,7 @@ impl Unplayable {
 
 /// The requests and frees of one device, without where the allocator put what.
 #[derive(Clone, Debug, Default)]
-pub struct Workload {
+pub(super) struct Workload {
     pub(super) steps: Vec<Step>,
     /// Every request; those of blocks from before the recording come first.
     pub(super) requests: Vec<Request>,
@@ -102,26 +102,15 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// How many steps there are.
-    pub fn len(&self) -> usize {
-        self.steps.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-}
-
-impl Workload {
     /// What a device's recording asks of the allocator.
     ///
     /// # Errors
     /// Where the recording does not hold enough to replay.
-    pub fn of(
+    pub(super) fn of(
         device: &DeviceRecording,
         lifetimes: &Lifetimes,
         settings: Option<&Settings>,
+        private: PrivatePools,
     ) -> Result<Self, Unplayable> {
         if device.events.count(Action::Alloc) == 0 {
             return Err(Unplayable::NoHistory);
@@ -133,7 +122,7 @@ impl Workload {
             device,
             lifetimes,
             settings,
-            private: PrivatePools::of(device),
+            private,
             waiting: HashMap::default(),
             unseen: unseen_frees(lifetimes),
             held_privately: (0, 0),
