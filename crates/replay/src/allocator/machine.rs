@@ -207,7 +207,9 @@ impl<'a> Allocator<'a> {
         }
         match self.config.max_split_size {
             Some(max) if size < max && best.size >= max => None,
-            Some(max) if size >= max && best.size >= size.saturating_add(self.config.max_non_split_rounding) => {
+            Some(max)
+                if size >= max && best.size >= size.saturating_add(self.config.max_non_split_rounding) =>
+            {
                 None
             }
             _ => Some(best),
@@ -228,11 +230,12 @@ impl<'a> Allocator<'a> {
     fn split(&mut self, block: Id, size: u64) -> Id {
         let Block { size: whole, pool, .. } = self.blocks[block];
         let rest = whole.saturating_sub(size);
-        let is_split = if self.pools[usize::from(pool)].kind == PoolKind::Small || self.config.expandable_segments {
-            rest >= LEAST_BLOCK
-        } else {
-            self.config.max_split_size.is_none_or(|max| size < max) && rest > LARGE_REST
-        };
+        let is_split =
+            if self.pools[usize::from(pool)].kind == PoolKind::Small || self.config.expandable_segments {
+                rest >= LEAST_BLOCK
+            } else {
+                self.config.max_split_size.is_none_or(|max| size < max) && rest > LARGE_REST
+            };
         if !is_split {
             return block;
         }
@@ -290,7 +293,8 @@ impl<'a> Allocator<'a> {
             free_since: 0,
             owner: 0,
         });
-        self.tally.segment(SegmentEvent { action: SegmentAction::Alloc, addr: base, size }, self.segments.len());
+        self.tally
+            .segment(SegmentEvent { action: SegmentAction::Alloc, addr: base, size }, self.segments.len());
         block
     }
 

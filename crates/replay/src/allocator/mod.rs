@@ -6,6 +6,7 @@
 
 mod addresses;
 mod block;
+mod bursts;
 mod config;
 mod expandable;
 mod machine;

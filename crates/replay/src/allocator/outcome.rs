@@ -86,6 +86,9 @@ pub struct Reproduction {
     pub first_divergence: Option<Divergence>,
     /// Bursts of memory given back that are taken as calls of `empty_cache()`, by the event they begin with.
     pub flushes: Vec<EventIdx>,
+    /// The least that the process could not have: it gave back all that was free rather than reserve that much. None where it
+    /// never had to.
+    pub refused: Option<u64>,
     /// What the replay under the recording's own settings came to.
     pub outcome: Outcome,
     /// Bytes reserved but free when the recording began.

@@ -25,7 +25,10 @@ impl PrivatePools {
         let events = &device.events;
         let is_private = |segment: &&Segment| segment.pool != PoolId::DEFAULT;
         let by_event = events.iter().any(|event| event.pool != PoolId::DEFAULT);
-        if !by_event && known.is_empty() && !device.states.iter().any(|s| s.segments.iter().any(|s| is_private(&s))) {
+        if !by_event
+            && known.is_empty()
+            && !device.states.iter().any(|s| s.segments.iter().any(|s| is_private(&s)))
+        {
             return Self::default();
         }
         let mut origins = origins(device);

@@ -121,6 +121,15 @@ impl Allocator<'_> {
         self.config.garbage_collection_threshold > 0.0 || self.config.max_split_size.is_some()
     }
 
+    /// How many pieces [`Self::release_all`] would give back if nothing is pending.
+    pub(super) fn n_releasable(&self) -> usize {
+        let free = self.pools.iter().flat_map(|pool| pool.free.iter().map(|key| key.id));
+        free.filter(|&id| {
+            if self.is_expandable(id) { self.whole_pages(id).is_some() } else { !self.blocks[id].is_split() }
+        })
+        .count()
+    }
+
     /// Gives the segment back that begins at an address, if it is free as a whole.
     pub(super) fn release_at(&mut self, addr: u64) {
         let mut free = self.pools.iter().flat_map(|pool| pool.free.iter().map(|key| key.id));

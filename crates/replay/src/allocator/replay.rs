@@ -60,7 +60,13 @@ impl<'a> Player<'a> {
         let mut allocator = Allocator::new(config, rules, limits);
         let (reserved, allocated) = workload.private_at_start;
         allocator.tally.set_private(reserved, allocated);
-        Self { allocator, workload, blocks: vec![NONE; workload.requests.len()], oom: None, rescued: Vec::new() }
+        Self {
+            allocator,
+            workload,
+            blocks: vec![NONE; workload.requests.len()],
+            oom: None,
+            rescued: Vec::new(),
+        }
     }
 
     /// Requests what was there before the recording.

@@ -113,6 +113,8 @@ fn needless_segment(device: &DeviceRecording, reproduction: &Reproduction) -> Op
     let at = reproduction.first_divergence.as_ref().filter(|d| d.is_needless)?.event;
     let actions = device.events.actions();
     let before = actions.get(..at.index())?;
-    let segment = before.iter().rposition(|a| matches!(a, Action::SegmentAlloc | Action::SegmentMap | Action::Alloc))?;
+    let segment = before
+        .iter()
+        .rposition(|a| matches!(a, Action::SegmentAlloc | Action::SegmentMap | Action::Alloc))?;
     (actions[segment] == Action::SegmentAlloc).then_some(EventIdx(segment as u32))
 }

@@ -77,8 +77,12 @@ impl Unplayable {
             Self::NoHistory => {
                 "call `torch.cuda.memory._record_memory_history()` before the work that is to be recorded"
             }
-            Self::NoFrees => "record with torch 2.1 or later, and without leaving out `free_requested` and `free_completed`",
-            Self::Gap => "take the snapshot while history is still recorded, and give all snapshots of the run",
+            Self::NoFrees => {
+                "record with torch 2.1 or later, and without leaving out `free_requested` and `free_completed`"
+            }
+            Self::Gap => {
+                "take the snapshot while history is still recorded, and give all snapshots of the run"
+            }
         }
     }
 }
@@ -115,7 +119,9 @@ impl Workload {
         if device.events.count(Action::Alloc) == 0 {
             return Err(Unplayable::NoHistory);
         }
-        if !lifetimes.agreement().records_frees && lifetimes.all().any(|id| lifetimes.death(id) != Death::Alive) {
+        if !lifetimes.agreement().records_frees
+            && lifetimes.all().any(|id| lifetimes.death(id) != Death::Alive)
+        {
             return Err(Unplayable::NoFrees);
         }
         let mut builder = Builder {

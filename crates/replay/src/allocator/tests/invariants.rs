@@ -67,11 +67,19 @@ pub(super) fn check(allocator: &Allocator<'_>) {
 /// One step of a program.
 #[derive(Clone, Debug)]
 enum Step {
-    Malloc { size: u64, stream: u16 },
+    Malloc {
+        size: u64,
+        stream: u16,
+    },
     /// Frees one of the held blocks.
-    Free { which: usize, is_pending: bool },
+    Free {
+        which: usize,
+        is_pending: bool,
+    },
     /// Completes one of the pending ones.
-    Complete { which: usize },
+    Complete {
+        which: usize,
+    },
     Flush,
 }
 
@@ -130,7 +138,8 @@ proptest! {
         let tie = if by_registration { Tie::Registration } else { Tie::Address };
         let rules = Rules { tie, parser: Parser::Since29, whole_fraction_is_limit: false };
         let mut allocator = Allocator::new(&config, rules, limits);
-        let (mut held, mut pending): (Vec<(Id, u32)>, Vec<(Id, u32)>) = (Vec::new(), Vec::new());
+        let mut held: Vec<(Id, u32)> = Vec::new();
+        let mut pending: Vec<(Id, u32)> = Vec::new();
         let half = program.len() / 2;
         for (i, step) in program.into_iter().enumerate() {
             if i == half {

@@ -118,7 +118,12 @@ fn expandable_segments_map_what_is_missing_in_pages() {
     check(&expandable(), limit(65), "+22 +30", "40 OOM");
     check(&expandable(), FREELY, "+22 +30", "40 60");
     check(&expandable(), limit(25), "+22", "40");
-    check(&expandable(), FREELY, "+16 +16 +16 +16 +16 +16 +16 +16 -all +32 +32 +32 +32", "20 40 60 80 80 100 120 140 140 140 140 140 140");
+    check(
+        &expandable(),
+        FREELY,
+        "+16 +16 +16 +16 +16 +16 +16 +16 -all +32 +32 +32 +32",
+        "20 40 60 80 80 100 120 140 140 140 140 140 140",
+    );
     check(&expandable(), FREELY, "+16 +16 +16 +16 -0 -2 +32", "20 40 60 80 80 80 100");
     let twelve = Config { expandable_segments: true, ..large_segment(12) };
     check(&twelve, FREELY, "+16 +16 +16 +16", "24 36 48 72");
@@ -127,8 +132,18 @@ fn expandable_segments_map_what_is_missing_in_pages() {
 #[test]
 fn many_small_then_few_large_need_new_segments_and_not_the_other_way_round() {
     let eight = "+16 +16 +16 +16 +16 +16 +16 +16";
-    check(&default(), FREELY, &format!("{eight} -all +32 +32 +32 +32"), "16 32 48 64 80 96 112 128 128 160 192 224 256");
-    check(&default(), FREELY, &format!("+32 +32 +32 +32 -all {eight}"), "32 64 96 128 128 128 128 128 128 128 128 128 128");
+    check(
+        &default(),
+        FREELY,
+        &format!("{eight} -all +32 +32 +32 +32"),
+        "16 32 48 64 80 96 112 128 128 160 192 224 256",
+    );
+    check(
+        &default(),
+        FREELY,
+        &format!("+32 +32 +32 +32 -all {eight}"),
+        "32 64 96 128 128 128 128 128 128 128 128 128 128",
+    );
 }
 
 #[test]
@@ -140,13 +155,10 @@ fn larger_segments_for_large_requests() {
 #[test]
 fn a_few_blocks_of_one_size_as_in_the_test_of_captured_graphs() {
     // The first old one lies elsewhere.
+    // The first old one lies elsewhere.
     let rounds = |size: &str| {
-        let mut program = format!("+{size} +{size} -0 ");
-        for round in 1..6 {
-            let (temporary, old) = (2 * round, 2 * round - 1);
-            program += &format!("+{size} +{size} -{temporary} -{old} ");
-        }
-        program + "flush"
+        let steps = (1..6).map(|i| format!("+{size} +{size} -{} -{} ", 2 * i, 2 * i - 1));
+        format!("+{size} +{size} -0 {}flush", steps.collect::<String>())
     };
     let ends = |config: &Config, size: &str, held: &str, kept: &str| {
         let mut allocator = Allocator::new(config, RULES, FREELY);
