@@ -76,6 +76,7 @@ impl<'a> Player<'a> {
                 self.free(block.owner, true);
             }
         }
+        self.allocator.tally.forget_calls();
     }
 
     /// Puts what was there before the recording where it was.
