@@ -142,8 +142,14 @@ impl Allocator<'_> {
 
     /// Unmaps the whole pages inside a free block. What is left of it stays free.
     pub(super) fn unmap(&mut self, block: Id) {
+        if let Some((start, bytes)) = self.whole_pages(block) {
+            self.unmap_pages(block, start, bytes);
+        }
+    }
+
+    /// Unmaps a part of a free block.
+    pub(super) fn unmap_pages(&mut self, block: Id, start: u64, bytes: u64) {
         let Block { addr, size, prev, next, segment, pool, free_since, .. } = self.blocks[block];
-        let Some((start, bytes)) = self.whole_pages(block) else { return };
         self.remove_free(block);
         let (before, behind) = (start - addr, addr + size - start - bytes);
         let rest = |addr, size, prev, next| Block {

@@ -107,9 +107,13 @@ impl Reproduction {
             && self.blocks == self.same_blocks
     }
 
-    /// More for a better one.
-    pub(super) fn merit(&self) -> (bool, u64, std::cmp::Reverse<u64>) {
-        (self.is_exact(), self.in_place + self.reproduced + self.same_blocks, std::cmp::Reverse(self.surplus))
+    /// How much differs, in events and blocks.
+    pub(super) fn differences(&self) -> u64 {
+        (self.recorded - self.reproduced)
+            + self.surplus
+            + (self.allocations - self.in_place)
+            + (self.blocks - self.same_blocks)
+            + u64::from(self.first_divergence.is_some())
     }
 }
 
@@ -122,6 +126,6 @@ pub struct Divergence {
     pub recorded: String,
     /// What the replay did, in words.
     pub replayed: String,
-    /// Whether memory was obtained when recorded although the replay has a free block for the request.
-    pub is_needless: bool,
+    /// Whether memory was obtained when recorded that the replay does not need, or needs elsewhere.
+    pub is_elsewhere: bool,
 }

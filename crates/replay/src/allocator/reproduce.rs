@@ -70,8 +70,7 @@ impl Comparison<'_> {
                 self.check_events(until.index());
             }
             Call::Fail { .. } => {
-                // Everything was tried, in vain.
-                self.player.flush();
+                // Everything was tried, in vain; what was given back meanwhile has steps of its own.
                 self.check_events(at);
             }
             Call::Free(_) | Call::Request(_) | Call::Complete(_) | Call::Private(_) => {
@@ -85,10 +84,11 @@ impl Comparison<'_> {
         let recorded = self.recorded(from..until);
         let allocator = &mut self.player.allocator;
         let reserved = allocator.tally.reserved;
-        if allocator.can_release_parts() && allocator.n_releasable() > recorded.len() {
-            // Less was given back than `empty_cache()` would: garbage was collected, or room made for one request.
+        if !allocator.pending.is_empty() || allocator.n_releasable() > recorded.len() {
+            // `empty_cache()` waits for every stream and gives back all that is free. This was less: garbage was collected, or
+            // room made for one request.
             for event in &recorded {
-                allocator.release_at(event.addr);
+                allocator.release_at(event.addr, event.size);
             }
             return;
         }
@@ -168,7 +168,9 @@ impl Comparison<'_> {
                 &events_in_words(&sorted),
             );
             if let Some(divergence) = self.result.first_divergence.as_mut().filter(|_| parts_here) {
-                divergence.is_needless = replayed.is_empty();
+                let is_growth = recorded.iter().all(|e| e.action == SegmentAction::Map);
+                let is_elsewhere = is_growth && replayed.iter().any(|e| !recorded.contains(e));
+                divergence.is_elsewhere = !recorded.is_empty() && (replayed.is_empty() || is_elsewhere);
             }
         }
     }
@@ -220,7 +222,8 @@ impl Comparison<'_> {
     fn part(&mut self, event: EventIdx, recorded: &str, replayed: &str) {
         if self.result.first_divergence.is_none() {
             let (recorded, replayed) = (recorded.to_owned(), replayed.to_owned());
-            self.result.first_divergence = Some(Divergence { event, recorded, replayed, is_needless: false });
+            self.result.first_divergence =
+                Some(Divergence { event, recorded, replayed, is_elsewhere: false });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A recording made ready to be run under any settings.
 
-use vramscope_model::{Action, DeviceRecording, EventIdx, Settings};
+use vramscope_model::{Action, DeviceRecording, Event, EventIdx, PoolId, Settings, State};
 
 use super::config::{Config, Rules};
 use super::outcome::{Limits, Outcome, Reproduction};
@@ -41,7 +41,10 @@ impl Simulation {
         for (config, rules) in candidates {
             let this = Self::under(device, lifetimes, settings, config, *rules)?;
             let is_exact = this.reproduction.is_exact();
-            if best.as_ref().is_none_or(|best| this.reproduction.merit() > best.reproduction.merit()) {
+            if best
+                .as_ref()
+                .is_none_or(|best| this.reproduction.differences() < best.reproduction.differences())
+            {
                 best = Some(this);
             }
             if is_exact {
@@ -58,6 +61,8 @@ impl Simulation {
         config: &Config,
         rules: Rules,
     ) -> Result<Self, Unplayable> {
+        // Where the settings are a guess themselves, anything could be explained.
+        let may_guess = settings.is_none_or(|s| s.expandable_segments == config.expandable_segments);
         let play = |private: &[EventIdx]| -> Result<Self, Unplayable> {
             let pools = PrivatePools::of(device, private);
             let workload = Workload::of(device, lifetimes, settings, pools)?;
@@ -67,13 +72,14 @@ impl Simulation {
         let mut best = play(&[])?;
         let mut private = Vec::new();
         let mut last = best.reproduction.clone();
-        while let Some(segment) = needless_segment(device, &last)
+        while let Some(segment) = misplaced_segment(device, &last)
+            && may_guess
             && private.len() < MOST_GUESSES
         {
             private.push(segment);
             let next = play(&private)?;
             last = next.reproduction.clone();
-            if next.reproduction.merit() > best.reproduction.merit() {
+            if next.reproduction.differences() < best.reproduction.differences() {
                 best = next;
             }
         }
@@ -108,13 +114,30 @@ impl Simulation {
     }
 }
 
-/// The segment at which replay and recording part because the replay needs none there.
-fn needless_segment(device: &DeviceRecording, reproduction: &Reproduction) -> Option<EventIdx> {
-    let at = reproduction.first_divergence.as_ref().filter(|d| d.is_needless)?.event;
+/// The memory at which replay and recording part because the replay needs none, or elsewhere, unless it is known to be of the
+/// default pool.
+fn misplaced_segment(device: &DeviceRecording, reproduction: &Reproduction) -> Option<EventIdx> {
+    let at = reproduction.first_divergence.as_ref().filter(|d| d.is_elsewhere)?.event;
     let actions = device.events.actions();
     let before = actions.get(..at.index())?;
     let segment = before
         .iter()
         .rposition(|a| matches!(a, Action::SegmentAlloc | Action::SegmentMap | Action::Alloc))?;
-    (actions[segment] == Action::SegmentAlloc).then_some(EventIdx(segment as u32))
+    if actions[segment] == Action::Alloc {
+        return None;
+    }
+    let addr = device.events.addrs()[segment];
+    let is_shown = |state: &State| {
+        let place = state.segments.partition_point(|s| s.addr <= addr).checked_sub(1);
+        let shown = place.map(|i| &state.segments[i]).filter(|s| addr < s.end() && s.pool == PoolId::DEFAULT);
+        // It may have been given back and obtained again before the state.
+        shown.is_some() && !device.events.iter().skip(segment + 1).any(|event| gives_back(&event, addr))
+    };
+    (!device.states.iter().any(is_shown)).then_some(EventIdx(segment as u32))
+}
+
+fn gives_back(event: &Event, addr: u64) -> bool {
+    matches!(event.action, Action::SegmentFree | Action::SegmentUnmap)
+        && event.addr <= addr
+        && addr < event.addr.saturating_add(event.size.0)
 }
