@@ -263,10 +263,7 @@ impl<'a> Allocator<'a> {
 
     /// Obtains memory from the driver and takes a block of at least `size` out of it, in no pool.
     fn grow(&mut self, pool: u16, size: u64, obtain: u64) -> Option<Id> {
-        if self.limits.reserved.is_some_and(|limit| self.tally.reserved.saturating_add(obtain) > limit) {
-            return None;
-        }
-        if self.is_rejected_at_once(obtain) {
+        if !self.is_within_limit(obtain) || self.is_rejected_at_once(obtain) {
             return None;
         }
         if self.config.expandable_segments {
@@ -305,9 +302,21 @@ impl<'a> Allocator<'a> {
         self.segments.add(Segment { base, page, registration })
     }
 
+    /// Whether the process may reserve that many bytes more.
+    fn is_within_limit(&self, bytes: u64) -> bool {
+        self.limits.reserved.is_none_or(|limit| self.tally.total_reserved().saturating_add(bytes) <= limit)
+    }
+
+    /// Whether that many bytes more can be had: they are there and the process may have them.
+    pub(super) fn may_obtain(&self, bytes: u64) -> bool {
+        self.is_within_limit(bytes) && self.driver_has(bytes)
+    }
+
     /// Whether the driver has that many bytes left for this process.
     pub(super) fn driver_has(&self, bytes: u64) -> bool {
-        self.limits.capacity.is_none_or(|capacity| self.tally.reserved.saturating_add(bytes) <= capacity)
+        self.limits
+            .capacity
+            .is_none_or(|capacity| self.tally.total_reserved().saturating_add(bytes) <= capacity)
     }
 
     /// Whether `throw_on_cudamalloc_oom` refuses to obtain that many bytes without trying anything else.
@@ -317,7 +326,7 @@ impl<'a> Allocator<'a> {
             && self.limits.reserved.is_none()
             && self.limits.total.is_some_and(|total| {
                 let share = (self.config.per_process_memory_fraction * total as f64) as u64;
-                self.tally.reserved.saturating_add(obtain) > share
+                self.tally.total_reserved().saturating_add(obtain) > share
             })
     }
 
