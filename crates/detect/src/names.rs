@@ -11,6 +11,7 @@ pub(crate) fn place(symbols: &Symbols, place: Place) -> String {
             let file = symbols.str(frame.file);
             format!("{}:{}", file.rsplit(['/', '\\']).next().unwrap_or(file), frame.line)
         }
+        Place::Older => "blocks older than the recording".to_owned(),
         Place::Stack(StackId::ABSENT) => "blocks without a recorded stack".to_owned(),
         Place::Stack(StackId::EMPTY) => "code without Python frames (autograd backward)".to_owned(),
         Place::Stack(_) => "library code".to_owned(),

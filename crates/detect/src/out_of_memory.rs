@@ -187,7 +187,9 @@ fn what_was_free(symbols: &Symbols, found: &Shortfall) -> String {
 /// The places that keep segments which are mostly free, if any do.
 fn who_pins(symbols: &Symbols, found: &Shortfall) -> Option<String> {
     let pins = &found.pins;
-    if pins.places.is_empty() || pins.alone + pins.shared == Bytes::ZERO {
+    let pinned = pins.alone + pins.shared;
+    // What would not even make a twentieth of what was missing is not worth a word.
+    if pinned == Bytes::ZERO || pinned.0.saturating_mul(20) < found.missing.0 {
         return None;
     }
     let named: Vec<String> = pins
@@ -196,17 +198,13 @@ fn who_pins(symbols: &Symbols, found: &Shortfall) -> Option<String> {
         .take(NAMED)
         .map(|pin| {
             format!(
-                "{} ({} in {} of {})",
+                "{} ({} in {}, {})",
                 place(symbols, pin.place),
-                pin.alone + pin.shared,
+                count(pin.blocks, "block"),
                 count(pin.segments, "segment"),
-                count(pin.blocks, "block")
+                pin.alone + pin.shared
             )
         })
         .collect();
-    Some(format!(
-        "{} lay free in segments that a few blocks keep: those of {}",
-        pins.alone + pins.shared,
-        list(&named)
-    ))
+    Some(format!("{pinned} lay free in segments that a few blocks keep: those of {}", list(&named)))
 }

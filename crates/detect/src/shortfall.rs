@@ -85,8 +85,6 @@ pub struct Holder {
     pub bytes: Bytes,
     /// Blocks.
     pub blocks: u64,
-    /// Whether all of them are older than the recording.
-    pub is_older: bool,
 }
 
 /// What places held that are not named.
@@ -145,7 +143,7 @@ impl Shortfall {
         let largest = holders.first().map(|h| h.place);
         let least_at_largest = largest.and_then(|largest| {
             rescue(&layout, portions, &failed, |b| {
-                is_held(b) && b.id.is_some_and(|id| Place::of(cx.symbols, cx.lifetimes.stack(id)) == largest)
+                is_held(b) && b.id.is_some_and(|id| Place::of(cx.symbols, cx.lifetimes, id) == largest)
             })
         });
         // Private pools keep what they have until their graphs are gone.
@@ -216,15 +214,14 @@ fn holders(cx: &Context<'_>, layout: &Layout) -> (Vec<Holder>, Others) {
     for block in layout.blocks().filter(|b| !b.pending) {
         let Some(id) = block.id else { continue };
         let stack = cx.lifetimes.stack(id);
-        let place = Place::of(cx.symbols, stack);
+        let place = Place::of(cx.symbols, cx.lifetimes, id);
         let number = *numbers.entry(place).or_insert_with(|| {
-            all.push(Holder { place, stack, bytes: Bytes::ZERO, blocks: 0, is_older: true });
+            all.push(Holder { place, stack, bytes: Bytes::ZERO, blocks: 0 });
             all.len() - 1
         });
         if let Some(holder) = all.get_mut(number) {
             holder.bytes += block.size;
             holder.blocks += 1;
-            holder.is_older &= cx.lifetimes.birth(id).is_none();
         }
     }
     all.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.place.cmp(&b.place)));

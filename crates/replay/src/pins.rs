@@ -26,19 +26,26 @@ pub enum Place {
     Site(FrameId),
     /// A stack without one.
     Stack(StackId),
+    /// Blocks that are older than the recording and of which no stack is known.
+    Older,
 }
 
 impl Place {
-    /// The place of a stack.
-    pub fn of(symbols: &Symbols, stack: StackId) -> Self {
-        symbols.site(stack).map_or(Self::Stack(stack), Self::Site)
+    /// The place that allocated a block.
+    pub fn of(symbols: &Symbols, lifetimes: &Lifetimes, id: AllocId) -> Self {
+        let stack = lifetimes.stack(id);
+        match symbols.site(stack) {
+            Some(site) => Self::Site(site),
+            None if !stack.has_frames() && lifetimes.birth(id).is_none() => Self::Older,
+            None => Self::Stack(stack),
+        }
     }
 
     /// The frame, if it has one.
     pub fn site(self) -> Option<FrameId> {
         match self {
             Self::Site(site) => Some(site),
-            Self::Stack(_) => None,
+            Self::Stack(_) | Self::Older => None,
         }
     }
 }
@@ -153,7 +160,7 @@ impl Pins {
                     unit.used = unit.used.saturating_add(part.bytes);
                     if let Some(id) = stays {
                         let stack = lifetimes.stack(id);
-                        let place = Place::of(symbols, stack);
+                        let place = Place::of(symbols, lifetimes, id);
                         let number = *numbers.entry(place).or_insert_with(|| {
                             this.places.push(Pin { place, stack, ..Pin::NONE });
                             this.places.len() as u32 - 1

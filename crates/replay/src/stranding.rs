@@ -154,7 +154,7 @@ impl Stranding {
             if !is_there || !kept.is_kept(lifetimes, id) {
                 continue;
             }
-            let number = numbers.by_place.get(&Place::of(symbols, lifetimes.stack(id)));
+            let number = numbers.by_place.get(&Place::of(symbols, lifetimes, id));
             if let Some(pin) = number.and_then(|&i| places.get_mut(i as usize)) {
                 pin.blocks += 1;
                 pin.survivors += u64::from(lifetimes.death(id) == Death::Alive);
@@ -204,7 +204,7 @@ struct Numbers<'a> {
 impl Numbers<'_> {
     fn of(&mut self, lifetimes: &Lifetimes, id: AllocId) -> u32 {
         let stack = lifetimes.stack(id);
-        let place = Place::of(self.symbols, stack);
+        let place = Place::of(self.symbols, lifetimes, id);
         *self.by_place.entry(place).or_insert_with(|| {
             self.places.push(PinOverTime { place, stack, alone: 0.0, shared: 0.0, blocks: 0, survivors: 0 });
             self.places.len() as u32 - 1

@@ -1,7 +1,7 @@
 //! Explanations of detectors in the user's words.
 
 use vramscope_detect as detect;
-use vramscope_model::{PoolId, PoolKind, Symbols};
+use vramscope_model::{PoolId, PoolKind, StackId, Symbols};
 use vramscope_replay as replay;
 
 use super::sites::BEFORE;
@@ -16,15 +16,11 @@ pub(super) fn shortfall(from: &detect::Shortfall, symbols: &Symbols) -> Shortfal
         detect::EmptyCache::NotEnough(bytes) => (bytes.0, false),
         detect::EmptyCache::Enough(bytes) => (bytes.0, true),
     };
-    let sites = from.holders.iter().map(|h| {
-        let label = place::label(symbols, h.stack);
-        let is_unknown = h.is_older && !h.stack.has_frames();
-        SiteBytes {
-            site: h.place.site().map(|s| place::location(symbols, s)),
-            label: if is_unknown { BEFORE.to_owned() } else { label },
-            bytes: h.bytes.0,
-            blocks: h.blocks,
-        }
+    let sites = from.holders.iter().map(|h| SiteBytes {
+        site: h.place.site().map(|s| place::location(symbols, s)),
+        label: label(symbols, h.place, h.stack),
+        bytes: h.bytes.0,
+        blocks: h.blocks,
     });
     let pins = &from.pins;
     Shortfall {
@@ -62,7 +58,7 @@ pub(super) fn shortfall(from: &detect::Shortfall, symbols: &Symbols) -> Shortfal
                 .iter()
                 .map(|p| Pin {
                     site: p.place.site().map(|s| place::location(symbols, s)),
-                    label: place::label(symbols, p.stack),
+                    label: label(symbols, p.place, p.stack),
                     alone: p.alone.0,
                     shared: p.shared.0,
                     segments: Some(p.segments),
@@ -79,6 +75,10 @@ pub(super) fn shortfall(from: &detect::Shortfall, symbols: &Symbols) -> Shortfal
         at_least: from.at_least.0,
         no_setting_helps: from.no_setting_helps,
     }
+}
+
+fn label(symbols: &Symbols, place: replay::Place, stack: StackId) -> String {
+    if place == replay::Place::Older { BEFORE.to_owned() } else { place::label(symbols, stack) }
 }
 
 fn enough(rescue: &replay::Rescue) -> Enough {
@@ -114,7 +114,7 @@ pub(super) fn fragmentation(from: &detect::Fragmentation, symbols: &Symbols) -> 
         .iter()
         .map(|p| Pin {
             site: p.place.site().map(|s| place::location(symbols, s)),
-            label: place::label(symbols, p.stack),
+            label: label(symbols, p.place, p.stack),
             alone: average(p.alone),
             shared: average(p.shared),
             segments: None,
