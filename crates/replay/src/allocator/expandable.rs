@@ -2,7 +2,7 @@
 //!
 //! Source: the allocator reference, §6.
 
-use vramscope_model::PoolKind;
+use vramscope_model::{PoolKind, StreamId};
 
 use super::block::{Block, Id, NONE, Use};
 use super::machine::Allocator;
@@ -34,6 +34,20 @@ impl Allocator<'_> {
         }
         self.remove_free(block);
         Some(block)
+    }
+
+    /// Maps for a request as far as the driver has so many bytes left. What was mapped stays free.
+    pub(super) fn grow_up_to(&mut self, request: u64, stream: StreamId, left: u64) {
+        let Some(size) = self.config.round(request) else { return };
+        if !self.config.expandable_segments {
+            return;
+        }
+        let pool = self.pool_for(size, stream);
+        let capacity = self.limits.capacity.replace(self.tally.total_reserved().saturating_add(left));
+        if let Some(block) = self.grow_in_place(pool, size) {
+            self.make_free(block);
+        }
+        self.limits.capacity = capacity;
     }
 
     /// The first of a row of idle neighbours that holds a request, at the lowest address where something can be mapped.

@@ -89,8 +89,7 @@ impl<'a> Allocator<'a> {
             self.complete_all();
         }
         let obtain = self.config.segment_size(size).unwrap_or(size);
-        let kind = if size <= SMALL_MAX { PoolKind::Small } else { PoolKind::Large };
-        let pool = self.pool(kind, stream);
+        let pool = self.pool_for(size, stream);
         let found = match self.search(pool, size) {
             Some(block) => Some(block),
             None => self.obtain(pool, size, obtain),
@@ -135,6 +134,11 @@ impl<'a> Allocator<'a> {
         self.blocks.numbered().filter_map(|(_, block)| Some((block.addr, (block.size, block.usage.state()?))))
     }
 
+    /// The pool that serves requests of a size, rounded.
+    pub(super) fn pool_for(&mut self, size: u64, stream: StreamId) -> u16 {
+        self.pool(if size <= SMALL_MAX { PoolKind::Small } else { PoolKind::Large }, stream)
+    }
+
     /// The pool that serves a kind of requests of a stream.
     pub(super) fn pool(&mut self, kind: PoolKind, stream: StreamId) -> u16 {
         let place = usize::from(stream.0);
@@ -153,8 +157,7 @@ impl<'a> Allocator<'a> {
 
     /// Bytes free in the pool that would serve a request, and the largest block of them.
     pub(super) fn free_for(&mut self, size: u64, stream: StreamId) -> (u64, u64) {
-        let kind = if size <= SMALL_MAX { PoolKind::Small } else { PoolKind::Large };
-        let pool = self.pool(kind, stream);
+        let pool = self.pool_for(size, stream);
         self.pools[usize::from(pool)].free_bytes()
     }
 

@@ -69,17 +69,37 @@ impl Comparison<'_> {
                 self.check_address(step.event, id);
             }
             Call::GiveBack { until } => {
+                self.grow_in_vain(at, next);
                 self.check_events(at);
                 self.give_back(at, until.index(), next);
                 self.check_events(until.index());
             }
             Call::Fail { .. } => {
+                self.grow_in_vain(at, Some(&step));
                 // Everything was tried, in vain; what was given back meanwhile has steps of its own.
                 self.check_events(at);
             }
             Call::Free(_) | Call::Request(_) | Call::Complete(_) | Call::Private(_) => {
                 self.player.play(step);
             }
+        }
+    }
+
+    /// A request for which the driver had memory only for the first of several mappings leaves that one behind.
+    fn grow_in_vain(&mut self, at: usize, next: Option<&Step>) {
+        let mapped = self.recorded(self.seen..at);
+        let request = next.and_then(|step| match step.call {
+            Call::Malloc(id) => self.workload.requests.get(id as usize),
+            Call::Fail { place } => self.workload.failed.get(place as usize),
+            _ => None,
+        });
+        if let Some(request) = request
+            && !mapped.is_empty()
+            && mapped.iter().all(|event| event.action == SegmentAction::Map)
+        {
+            let bytes = mapped.iter().fold(0u64, |sum, event| sum.saturating_add(event.size));
+            self.player.allocator.addresses.give(mapped.iter().map(|event| event.addr));
+            self.player.allocator.grow_up_to(request.size, request.stream, bytes);
         }
     }
 

@@ -1,11 +1,7 @@
 //! Random programs that were played on torch's own allocator under sixteen settings, failures and all: what is reserved after every
 //! operation, and every count.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test stops where it cannot go on, and reads files"
-)]
+#![expect(clippy::disallowed_methods, reason = "a test stops where it cannot go on, and reads files")]
 
 use std::collections::HashMap;
 use std::path::Path;
