@@ -13,11 +13,15 @@ mod growing_blocks;
 mod growth;
 mod late_frees;
 mod out_of_memory;
+pub mod recommendation;
+mod room;
 mod rounds;
+pub mod settings;
 mod survivors_by_birth;
 
 pub use context::Context;
 pub use finding::{Companion, Finding, Kind};
+pub use room::{Refusal, Room, RoomSource, largest_request, segment_for};
 
 /// A detector: its name, what it is for, and the check.
 pub struct Detector {

@@ -1,0 +1,307 @@
+//! How much memory the allocator may have: what the user told, or what a request that failed gives away.
+
+use vramscope_model::{Action, Bytes, DeviceRecording, EventIdx, Settings};
+use vramscope_replay::allocator::{Config, Limits, Rules};
+use vramscope_replay::{Lifetimes, levels};
+
+/// How much memory there is, and how that is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Room {
+    /// How it is known.
+    pub source: RoomSource,
+    /// The share of the device's memory that the process may have, if the user told; it overrides the settings.
+    pub fraction: Option<f64>,
+}
+
+/// How it is known how much memory there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoomSource {
+    /// It is not.
+    Unknown,
+    /// The user told how many bytes the device has for this process.
+    Told(u64),
+    /// A request failed in the recording.
+    Recorded(Refusal),
+}
+
+/// What requests that failed in the recording give away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The last request that failed.
+    pub event: EventIdx,
+    /// Whether the driver had nothing left; otherwise a memory fraction was set.
+    pub by_driver: bool,
+    /// The process could reserve this many bytes.
+    pub at_least: u64,
+    /// It could not reserve this many.
+    pub below: u64,
+}
+
+impl Room {
+    /// What is known of a device.
+    pub fn of(
+        device: &DeviceRecording,
+        lifetimes: &Lifetimes,
+        settings: Option<&Settings>,
+        own: &Config,
+        capacity: Option<u64>,
+        fraction: Option<f64>,
+    ) -> Self {
+        let source = match capacity {
+            Some(capacity) => RoomSource::Told(capacity),
+            None => refusal(device, lifetimes, settings, own)
+                .map_or(RoomSource::Unknown, RoomSource::Recorded),
+        };
+        Self { source, fraction }
+    }
+
+    /// The limits under some settings.
+    pub fn limits(&self, config: &Config, rules: &Rules) -> Limits {
+        match self.source {
+            RoomSource::Unknown => Limits::default(),
+            RoomSource::Told(capacity) => {
+                Limits { capacity: Some(capacity), reserved: self.reserved_limit(capacity, config, rules) }
+            }
+            RoomSource::Recorded(Refusal { by_driver: true, at_least, .. }) => {
+                Limits { capacity: Some(at_least), reserved: None }
+            }
+            RoomSource::Recorded(Refusal { at_least, .. }) => {
+                Limits { capacity: None, reserved: Some(at_least) }
+            }
+        }
+    }
+
+    /// The share of the device's memory that holds under some settings; none for all of it.
+    pub fn fraction(&self, config: &Config) -> Option<f64> {
+        let set = config.per_process_memory_fraction;
+        self.fraction.or_else(|| (set < 1.0).then_some(set))
+    }
+
+    /// That share where it is not known of how many bytes: it limits nothing in a replay.
+    pub fn fraction_of_unknown(&self, config: &Config) -> Option<f64> {
+        let is_unknown = match self.source {
+            RoomSource::Unknown => true,
+            RoomSource::Told(_) => false,
+            RoomSource::Recorded(refusal) => refusal.by_driver,
+        };
+        self.fraction(config).filter(|&f| is_unknown && f < 1.0)
+    }
+
+    /// Source: the allocator reference, §9.1.
+    fn reserved_limit(&self, capacity: u64, config: &Config, rules: &Rules) -> Option<u64> {
+        let fraction = self.fraction(config)?;
+        let bytes = fraction.clamp(0.0, 1.0) * capacity as f64;
+        if rules.whole_fraction_is_limit {
+            Some(bytes as u64)
+        } else {
+            (fraction < 1.0).then_some(bytes.round() as u64)
+        }
+    }
+}
+
+const MIB: u64 = 1 << 20;
+
+/// What is obtained from the driver for a request of so many bytes, rounded.
+///
+/// Source: the allocator reference, §3.
+pub fn segment_for(size: u64, config: &Config) -> u64 {
+    if size <= MIB {
+        2 * MIB
+    } else if size < 10 * MIB {
+        config.large_segment
+    } else {
+        size.checked_next_multiple_of(2 * MIB).unwrap_or(u64::MAX)
+    }
+}
+
+/// A request that failed.
+struct Failed {
+    event: EventIdx,
+    /// What the driver had left.
+    free: u64,
+    /// What the process had reserved, after it gave back what it could.
+    reserved: u64,
+    /// What it would have obtained.
+    wanted: u64,
+}
+
+impl Failed {
+    fn by_driver(&self) -> bool {
+        self.free < self.wanted
+    }
+}
+
+/// What the process could reserve and what it could not, by all that it was given and refused.
+fn refusal(
+    device: &DeviceRecording,
+    lifetimes: &Lifetimes,
+    settings: Option<&Settings>,
+    own: &Config,
+) -> Option<Refusal> {
+    let events = &device.events;
+    if !events.actions().contains(&Action::Oom) {
+        return None;
+    }
+    let mut failed: Vec<Failed> = Vec::new();
+    let (mut at_least, mut reserved, mut before_growth) = (0, 0, None);
+    levels(device, lifetimes, lifetimes.whole(), |at, level| {
+        at_least = at_least.max(level.reserved.0);
+        let event = events.get(at.index());
+        match event.action {
+            Action::SegmentMap => {
+                before_growth.get_or_insert(reserved);
+            }
+            // Whether a request may grow an expandable segment is judged by what it would have obtained otherwise,
+            // which may be more than was mapped for it.
+            Action::Alloc => {
+                if let Some(before) = before_growth.take() {
+                    let wanted = segment_for(Settings::round(settings, event.size.0), own);
+                    at_least = at_least.max(u64::saturating_add(before, wanted));
+                }
+            }
+            Action::Oom => failed.push(Failed {
+                event: at,
+                free: event.addr,
+                reserved: level.reserved.0,
+                wanted: segment_for(event.size.0, own),
+            }),
+            _ => {}
+        }
+        reserved = level.reserved.0;
+    });
+    let last = failed.last()?;
+    let (event, by_driver) = (last.event, last.by_driver());
+    let alike = failed.iter().filter(|f| f.by_driver() == by_driver);
+    let below = alike.clone().map(|f| f.reserved.saturating_add(f.wanted)).min()?;
+    if by_driver {
+        // What the driver had left it would have given.
+        let could_have = alike.map(|f| f.reserved.saturating_add(f.free)).min()?;
+        at_least = at_least.max(could_have);
+    }
+    // Where the limit changed on the way, what was once given counts.
+    Some(Refusal { event, by_driver, at_least, below: below.max(at_least.saturating_add(1)) })
+}
+
+/// Bytes of the largest request in a recording.
+pub fn largest_request(lifetimes: &Lifetimes) -> u64 {
+    lifetimes.all().map(|id| lifetimes.requested(id)).max().unwrap_or(Bytes::ZERO).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vramscope_model::{
+        Block, BlockState, Device, Event, PoolId, PoolKind, Segment, Snapshot, StackId, StreamId, TimeUs, join,
+    };
+
+    const FIRST: u64 = 1 << 40;
+
+    /// A process that obtains a segment of each size in turn, and then asks in vain.
+    fn room(segments: &[u64], action: Action, asked: u64, free: u64, given: (Option<u64>, Option<f64>)) -> Room {
+        let mut device = Device::default();
+        let mut push = |action, addr, size| {
+            device.events.push(Event {
+                action,
+                addr,
+                size: Bytes(size),
+                time: TimeUs(device.events.len() as i64),
+                stream: StreamId(0),
+                pool: PoolId::DEFAULT,
+                stack: StackId::EMPTY,
+            });
+        };
+        let mut addr = FIRST;
+        for &size in segments {
+            push(action, addr, size);
+            push(Action::Alloc, addr, size);
+            addr += size;
+        }
+        push(Action::Oom, free, asked);
+        addr = FIRST;
+        for &size in segments {
+            let state = BlockState::Allocated;
+            let block =
+                Block { addr, size: Bytes(size), requested: Some(Bytes(size)), state, stack: StackId::EMPTY };
+            device.segments.push(Segment {
+                addr,
+                size: Bytes(size),
+                stated_allocated: Bytes(size),
+                stated_active: Bytes(size),
+                stream: StreamId(0),
+                kind: PoolKind::Large,
+                pool: PoolId::DEFAULT,
+                expandable: action == Action::SegmentMap,
+                stack: StackId::EMPTY,
+                blocks: vec![block],
+            });
+            addr += size;
+        }
+        let recording = join(vec![Snapshot { devices: vec![device], ..Snapshot::default() }], None);
+        let device = &recording.devices[0];
+        let lifetimes = Lifetimes::of(device, None);
+        Room::of(device, &lifetimes, None, &Config::default(), given.0, given.1)
+    }
+
+    fn rules(whole_fraction_is_limit: bool) -> Rules {
+        Rules { whole_fraction_is_limit, ..Rules::of(&vramscope_model::Features::default())[0] }
+    }
+
+    #[test]
+    fn a_request_that_failed_tells_the_limit() {
+        let check = |action, asked, free, want| {
+            let room = room(&[20 * MIB, 30 * MIB], action, asked, free, (None, None));
+            let RoomSource::Recorded(Refusal { by_driver, at_least, below, .. }) = room.source else {
+                panic!("{room:?}")
+            };
+            assert_eq!((by_driver, at_least / MIB, below / MIB), want, "{asked} {free}");
+            let limits = room.limits(&Config::default(), &rules(false));
+            let of = |wanted| (wanted == by_driver).then_some(at_least);
+            assert_eq!((limits.capacity, limits.reserved), (of(true), of(false)));
+        };
+        // The driver had 6 MiB left; it had plenty, so that a fraction was set.
+        check(Action::SegmentAlloc, 40 * MIB, 6 * MIB, (true, 56, 90));
+        check(Action::SegmentAlloc, 40 * MIB, 900 * MIB, (false, 50, 90));
+        // 5 MiB would have needed a segment of 20.
+        check(Action::SegmentAlloc, 5 * MIB, 900 * MIB, (false, 50, 70));
+        check(Action::SegmentMap, 40 * MIB, 900 * MIB, (false, 50, 90));
+    }
+
+    #[test]
+    fn what_the_user_tells_counts_more() {
+        let check = |given, whole_is_limit, want| {
+            let room = room(&[20 * MIB], Action::SegmentAlloc, 40 * MIB, 900 * MIB, given);
+            let limits = room.limits(&Config::default(), &rules(whole_is_limit));
+            assert_eq!((limits.capacity, limits.reserved), want, "{given:?}");
+        };
+        check((Some(1001), None), false, (Some(1001), None));
+        check((Some(1001), Some(0.5)), false, (Some(1001), Some(501)));
+        check((Some(1001), Some(0.5)), true, (Some(1001), Some(500)));
+        check((Some(1001), Some(1.0)), false, (Some(1001), None));
+        check((Some(1001), Some(1.0)), true, (Some(1001), Some(1001)));
+    }
+
+    #[test]
+    fn a_fraction_of_unknown_memory_is_no_limit() {
+        let room = Room { source: RoomSource::Unknown, fraction: Some(0.25) };
+        let config = Config { per_process_memory_fraction: 0.5, ..Config::default() };
+        assert_eq!(room.limits(&config, &rules(true)), Limits::default());
+        assert_eq!(room.fraction_of_unknown(&config), Some(0.25));
+        let room = Room { fraction: None, ..room };
+        assert_eq!(room.fraction_of_unknown(&config), Some(0.5));
+        assert_eq!(room.fraction_of_unknown(&Config::default()), None);
+        let told = Room { source: RoomSource::Told(1000), fraction: None };
+        assert_eq!(told.fraction_of_unknown(&config), None);
+        assert_eq!(told.limits(&config, &rules(false)).reserved, Some(500));
+    }
+
+    #[test]
+    fn segments_are_as_large_as_requests_call_for() {
+        let check = |size, want| assert_eq!(segment_for(size, &Config::default()), want, "{size}");
+        check(512, 2 * MIB);
+        check(MIB, 2 * MIB);
+        check(MIB + 512, 20 * MIB);
+        check(10 * MIB - 512, 20 * MIB);
+        check(10 * MIB, 10 * MIB);
+        check(u64::MAX, u64::MAX);
+    }
+}
