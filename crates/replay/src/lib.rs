@@ -3,6 +3,7 @@
 //!
 //! Nothing here decides whether something is wrong; that is `detect`'s business.
 
+pub mod allocator;
 mod balance;
 pub mod change;
 mod curve;

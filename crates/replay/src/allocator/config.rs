@@ -1,6 +1,6 @@
 //! The allocator's settings as it works with them, and the rules that differ between releases.
 
-use vramscope_model::{Features, Settings};
+
 
 pub(crate) const MIB: u64 = 1 << 20;
 
@@ -75,4 +75,23 @@ pub enum Parser {
     Until28,
     /// From torch 2.9 on: `>` fills the entries behind the last explicit one, `max_split_size_mb` may be 20.
     Since29,
+}
+
+impl Config {
+    pub fn round(&self, request: u64) -> Option<u64> {
+        const MIN: u64 = 512;
+        if request < MIN { return Some(MIN); }
+        let d = self.roundup_divisions[(request.ilog2().saturating_sub(20).min(15)) as usize];
+        if d > 1 && request > MIN.saturating_mul(d) {
+            let power = 1u64 << request.ilog2();
+            if power == request { return Some(request); }
+            let step = power / d;
+            if step == 0 { return power.checked_mul(2); }
+            return request.checked_next_multiple_of(step);
+        }
+        request.checked_next_multiple_of(MIN)
+    }
+    pub fn segment_size(&self, rounded: u64) -> Option<u64> {
+        if rounded <= MIB { Some(2 * MIB) } else if rounded < 10 * MIB { Some(self.large_segment) } else { rounded.checked_next_multiple_of(2 * MIB) }
+    }
 }

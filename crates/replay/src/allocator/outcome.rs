@@ -9,6 +9,8 @@ pub struct Limits {
     pub capacity: Option<u64>,
     /// What the process may reserve (a memory fraction, as bytes); none for any amount.
     pub reserved: Option<u64>,
+    /// What the device has in all, if it is known.
+    pub total: Option<u64>,
 }
 
 /// What came of running a workload under some settings. Bytes unless said otherwise.
@@ -84,6 +86,8 @@ pub struct Reproduction {
     pub first_divergence: Option<Divergence>,
     /// Bursts of memory given back that are taken as calls of `empty_cache()`, by the event they begin with.
     pub flushes: Vec<EventIdx>,
+    /// What the replay under the recording's own settings came to.
+    pub outcome: Outcome,
     /// Bytes reserved but free when the recording began.
     pub cached_at_start: u64,
     /// Bytes of private pools (graphs, memory pools) at their peak: they are taken as recorded.

@@ -1,0 +1,186 @@
+//! Segments that grow in place: memory is mapped behind addresses that were reserved beforehand.
+//!
+//! Source: the allocator reference, §6.
+
+use vramscope_model::PoolKind;
+
+use super::block::{Block, Id, NONE, Use};
+use super::machine::Allocator;
+use super::tally::{SegmentAction, SegmentEvent};
+
+/// The unit of mapping for small requests.
+const SMALL_PAGE: u64 = 2 << 20;
+/// What is reserved where the device's memory is not known. Addresses cost nothing.
+const LARGE_RESERVATION: u64 = 2 << 40;
+
+impl Allocator<'_> {
+    /// Maps what is missing for a request behind the lowest place where it fits. Returns a block of at least that size, in no
+    /// pool.
+    pub(super) fn grow_in_place(&mut self, pool: u16, size: u64) -> Option<Id> {
+        let mut block = match self.place_to_grow(pool, size) {
+            Some(block) => block,
+            None => self.reserve_addresses(pool, size)?,
+        };
+        if self.blocks[block].usage == Use::Unmapped && !self.map(block, size) {
+            return None;
+        }
+        while self.blocks[block].size < size {
+            let Block { size: so_far, next, .. } = self.blocks[block];
+            // What was mapped so far stays, free, even if this fails.
+            if next == NONE || !self.map(next, size - so_far) {
+                return None;
+            }
+            block = next;
+        }
+        self.remove_free(block);
+        Some(block)
+    }
+
+    /// The first of a row of idle neighbours that holds a request, at the lowest address where something can be mapped.
+    fn place_to_grow(&self, pool: u16, size: u64) -> Option<Id> {
+        self.pools[usize::from(pool)].unmapped.iter().find_map(|&(_, unmapped)| {
+            let prev = self.blocks[unmapped].prev;
+            let first = if prev != NONE && self.blocks[prev].is_idle() { prev } else { unmapped };
+            let (mut at, mut room) = (first, 0u64);
+            while room < size && at != NONE && self.blocks[at].is_idle() {
+                room = room.saturating_add(self.blocks[at].size);
+                at = self.blocks[at].next;
+            }
+            (room >= size).then_some(first)
+        })
+    }
+
+    /// The unit of mapping of a pool.
+    pub(super) fn page(&self, pool: u16) -> u64 {
+        match self.pools[usize::from(pool)].kind {
+            PoolKind::Small => SMALL_PAGE,
+            PoolKind::Large => self.config.large_segment.max(1),
+        }
+    }
+
+    /// Bytes of addresses in one reservation of a pool.
+    pub(super) fn reservation(&self, pool: u16) -> u64 {
+        let wanted = self.limits.total.map_or(LARGE_RESERVATION, |total| total.saturating_add(total / 8));
+        let page = self.page(pool);
+        wanted.max(page).checked_next_multiple_of(page).unwrap_or(page)
+    }
+
+    /// A new expandable segment, with nothing mapped, as one block.
+    fn reserve_addresses(&mut self, pool: u16, size: u64) -> Option<Id> {
+        let room = self.reservation(pool);
+        if size > room {
+            return None;
+        }
+        let base = self.addresses.take(room);
+        Some(self.add_reservation(pool, base, room))
+    }
+
+    /// An expandable segment at an address, with nothing mapped, as one block.
+    pub(super) fn add_reservation(&mut self, pool: u16, base: u64, size: u64) -> Id {
+        let segment = self.register(base, self.page(pool));
+        let block = self.blocks.add(Block {
+            addr: base,
+            size,
+            prev: NONE,
+            next: NONE,
+            segment,
+            pool,
+            usage: Use::Unmapped,
+            free_since: 0,
+            owner: 0,
+        });
+        self.insert_unmapped(block);
+        block
+    }
+
+    /// Maps the front of an unmapped block, at least `size` bytes of it or all. The block becomes free, one with its free
+    /// neighbours.
+    fn map(&mut self, block: Id, size: u64) -> bool {
+        let Block { addr, size: whole, next, segment, pool, .. } = self.blocks[block];
+        let page = self.segments[segment].page.max(1);
+        let bytes = size.min(whole).checked_next_multiple_of(page).unwrap_or(whole).min(whole);
+        if !self.driver_has(bytes) {
+            return false;
+        }
+        self.remove_unmapped(block);
+        self.blocks[block].usage = Use::Free;
+        if bytes < whole {
+            let rest = self.blocks.add(Block {
+                addr: addr + bytes,
+                size: whole - bytes,
+                prev: block,
+                next,
+                segment,
+                pool,
+                usage: Use::Unmapped,
+                free_since: 0,
+                owner: 0,
+            });
+            if next != NONE {
+                self.blocks[next].prev = rest;
+            }
+            let mapped = &mut self.blocks[block];
+            mapped.next = rest;
+            mapped.size = bytes;
+            self.insert_unmapped(rest);
+        }
+        self.merge_with_neighbours(block);
+        self.insert_free(block);
+        let n_segments = self.segments.len();
+        self.tally.segment(SegmentEvent { action: SegmentAction::Map, addr, size: bytes }, n_segments);
+        true
+    }
+
+    /// Unmaps the whole pages inside a free block. What is left of it stays free.
+    pub(super) fn unmap(&mut self, block: Id) {
+        let Block { addr, size, prev, next, segment, pool, free_since, .. } = self.blocks[block];
+        let (base, page) = (self.segments[segment].base, self.segments[segment].page.max(1));
+        let first = (addr - base).div_ceil(page);
+        let last = (addr - base + size) / page;
+        if first >= last {
+            return;
+        }
+        self.remove_free(block);
+        let (start, bytes) = (base + first * page, (last - first) * page);
+        let (before, behind) = (start - addr, addr + size - start - bytes);
+        let rest = |addr, size, prev, next| Block {
+            addr,
+            size,
+            prev,
+            next,
+            segment,
+            pool,
+            usage: Use::Free,
+            free_since,
+            owner: 0,
+        };
+        if before > 0 {
+            let front = self.blocks.add(rest(addr, before, prev, block));
+            self.link_next(prev, front);
+            self.blocks[block].prev = front;
+            self.insert_free(front);
+        }
+        if behind > 0 {
+            let back = self.blocks.add(rest(start + bytes, behind, block, next));
+            if next != NONE {
+                self.blocks[next].prev = back;
+            }
+            self.blocks[block].next = back;
+            self.insert_free(back);
+        }
+        let this = &mut self.blocks[block];
+        this.addr = start;
+        this.size = bytes;
+        this.usage = Use::Unmapped;
+        self.merge_with_neighbours(block);
+        if self.blocks[block].is_split() {
+            self.insert_unmapped(block);
+        } else {
+            // Nothing of the segment is mapped: its addresses are given back, too.
+            self.blocks.remove(block);
+            self.segments.remove(segment);
+        }
+        let n_segments = self.segments.len();
+        self.tally.segment(SegmentEvent { action: SegmentAction::Unmap, addr: start, size: bytes }, n_segments);
+    }
+}

@@ -1,0 +1,402 @@
+//! The allocator itself: requests and frees in, segments and blocks out.
+//!
+//! Source: the allocator reference, §4 and §5.
+
+use std::collections::BTreeSet;
+
+use vramscope_model::{BlockState, PoolKind, StreamId};
+
+use super::addresses::Addresses;
+use super::block::{Block, Id, NONE, Segment, Slots, Use};
+use super::config::{Config, MIB, Rules, Tie};
+use super::outcome::Limits;
+use super::pool::{Key, Pool};
+use super::tally::{SegmentAction, SegmentEvent, Tally};
+
+/// Requests of at most this many bytes, rounded, are served from the small pool.
+pub(super) const SMALL_MAX: u64 = MIB;
+/// The least that is split off: what cannot serve any request stays with the block.
+pub(super) const LEAST_BLOCK: u64 = 512;
+/// In the large pool a rest of at most this many bytes stays with the block.
+pub(super) const LARGE_REST: u64 = MIB;
+/// No device has more, so a request for more fails.
+const LARGEST: u64 = 1 << 46;
+
+/// A request that could not be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Failed {
+    /// What was asked for, rounded.
+    pub(super) size: u64,
+}
+
+/// The allocator of one device.
+#[derive(Clone, Debug)]
+pub(super) struct Allocator<'a> {
+    pub(super) config: &'a Config,
+    pub(super) rules: Rules,
+    pub(super) limits: Limits,
+    pub(super) blocks: Slots<Block>,
+    pub(super) segments: Slots<Segment>,
+    pub(super) pools: Vec<Pool>,
+    /// The pools of each stream by its number: for small and for large requests.
+    pools_of: Vec<[u16; 2]>,
+    /// Blocks that wait for another stream.
+    pub(super) pending: BTreeSet<Id>,
+    /// Owners whose pending blocks became free because everything was waited for.
+    pub(super) completed_early: Vec<u32>,
+    /// How often small and large blocks were searched for, where garbage is collected.
+    pub(super) searches: [u32; 2],
+    pub(super) n_registered: u32,
+    pub(super) addresses: Addresses,
+    pub(super) tally: Tally,
+}
+
+const NO_POOL: u16 = u16::MAX;
+
+impl<'a> Allocator<'a> {
+    pub(super) fn new(config: &'a Config, rules: Rules, limits: Limits) -> Self {
+        Self {
+            config,
+            rules,
+            limits,
+            blocks: Slots::default(),
+            segments: Slots::default(),
+            pools: Vec::new(),
+            pools_of: Vec::new(),
+            pending: BTreeSet::new(),
+            completed_early: Vec::new(),
+            searches: [0; 2],
+            n_registered: 0,
+            addresses: Addresses::default(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Serves a request.
+    ///
+    /// # Errors
+    /// When memory runs out, even after all that is free was given back.
+    pub(super) fn malloc(&mut self, request: u64, stream: StreamId, owner: u32) -> Result<Id, Failed> {
+        let (Some(size), true) = (self.config.round(request), request <= LARGEST) else {
+            return Err(Failed { size: request });
+        };
+        let obtain = self.config.segment_size(size).unwrap_or(size);
+        let kind = if size <= SMALL_MAX { PoolKind::Small } else { PoolKind::Large };
+        let pool = self.pool(kind, stream);
+        let found = match self.search(pool, size) {
+            Some(block) => Some(block),
+            None => self.obtain(pool, size, obtain),
+        };
+        let Some(block) = found else { return Err(Failed { size }) };
+        let block = self.split(block, size);
+        let held = &mut self.blocks[block];
+        held.usage = Use::Held;
+        held.owner = owner;
+        let bytes = held.size;
+        self.tally.hold(bytes);
+        Ok(block)
+    }
+
+    /// Obtains memory for a request that nothing free can serve, giving back what is free if it must.
+    fn obtain(&mut self, pool: u16, size: u64, obtain: u64) -> Option<Id> {
+        if self.collects_garbage() {
+            self.collect_garbage();
+        }
+        if let Some(block) = self.grow(pool, size, obtain) {
+            return Some(block);
+        }
+        if self.is_rejected_at_once(obtain) {
+            return None;
+        }
+        if self.release_some(pool, size)
+            && let Some(block) = self.grow(pool, size, obtain)
+        {
+            return Some(block);
+        }
+        self.release_all();
+        self.tally.retries += 1;
+        self.grow(pool, size, obtain)
+    }
+
+    /// Takes a block back. It can be handed out at once unless another stream may still use it.
+    pub(super) fn free(&mut self, block: Id, is_pending: bool) {
+        self.tally.give_back(self.blocks[block].size);
+        if is_pending {
+            self.blocks[block].usage = Use::Pending;
+            self.pending.insert(block);
+        } else {
+            self.make_free(block);
+        }
+    }
+
+    /// No stream uses a pending block any more.
+    pub(super) fn complete(&mut self, block: Id) {
+        if self.pending.remove(&block) {
+            self.make_free(block);
+        }
+    }
+
+    /// Makes a block available, as one with its free neighbours.
+    pub(super) fn make_free(&mut self, block: Id) {
+        self.blocks[block].usage = Use::Free;
+        self.merge_with_neighbours(block);
+        self.insert_free(block);
+    }
+
+    /// Every block with memory behind it: where it lies, its bytes and its state.
+    pub(super) fn layout(&self) -> impl Iterator<Item = (u64, (u64, BlockState))> {
+        self.blocks.iter().filter_map(|block| Some((block.addr, (block.size, block.usage.state()?))))
+    }
+
+    /// The pool that serves a kind of requests of a stream.
+    pub(super) fn pool(&mut self, kind: PoolKind, stream: StreamId) -> u16 {
+        let place = usize::from(stream.0);
+        if place >= self.pools_of.len() {
+            self.pools_of.resize(place + 1, [NO_POOL; 2]);
+        }
+        let known = self.pools_of[place][kind as usize];
+        if known != NO_POOL {
+            return known;
+        }
+        let pool = self.pools.len() as u16;
+        self.pools.push(Pool::new(kind, stream));
+        self.pools_of[place][kind as usize] = pool;
+        pool
+    }
+
+    /// Bytes free in the pool that would serve a request, and the largest block of them.
+    pub(super) fn free_for(&mut self, size: u64, stream: StreamId) -> (u64, u64) {
+        let kind = if size <= SMALL_MAX { PoolKind::Small } else { PoolKind::Large };
+        let pool = self.pool(kind, stream);
+        self.pools[usize::from(pool)].free_bytes()
+    }
+
+    /// Takes the free block out of its pool that serves a request, if there is one.
+    fn search(&mut self, pool: u16, size: u64) -> Option<Id> {
+        if self.collects_garbage() {
+            let searches = &mut self.searches[self.pools[usize::from(pool)].kind as usize];
+            *searches = searches.wrapping_add(1);
+        }
+        let key = self.best_fit(pool, size)?;
+        self.pools[usize::from(pool)].free.remove(&key);
+        Some(key.id)
+    }
+
+    /// The free block that serves a request: the smallest that is large enough, with exceptions for expandable segments and
+    /// for blocks that must not be split.
+    fn best_fit(&self, pool: u16, size: u64) -> Option<Key> {
+        let mut candidates = self.pools[usize::from(pool)].free.range(Key::at_least(size)..).copied();
+        let mut best = candidates.next()?;
+        if self.is_expandable(best.id) {
+            if self.config.expandable_segments {
+                // What can grow counts as large as it can become, so that holes are filled first.
+                let mut reach = self.reach(best.id);
+                for next in candidates {
+                    let next_reach = self.reach(next.id);
+                    if next_reach >= reach {
+                        break;
+                    }
+                    (best, reach) = (next, next_reach);
+                    if !self.is_expandable(best.id) {
+                        break;
+                    }
+                }
+            } else {
+                best = candidates.find(|key| !self.is_expandable(key.id))?;
+            }
+        }
+        match self.config.max_split_size {
+            Some(max) if size < max && best.size >= max => None,
+            Some(max) if size >= max && best.size >= size.saturating_add(self.config.max_non_split_rounding) => {
+                None
+            }
+            _ => Some(best),
+        }
+    }
+
+    /// The bytes of a block and of what could be mapped right behind it.
+    fn reach(&self, block: Id) -> u64 {
+        let Block { size, next, .. } = self.blocks[block];
+        if next != NONE && self.blocks[next].usage == Use::Unmapped {
+            size.saturating_add(self.blocks[next].size)
+        } else {
+            size
+        }
+    }
+
+    /// Cuts what is not needed off a block that is in no pool. Returns the block to hand out.
+    fn split(&mut self, block: Id, size: u64) -> Id {
+        let Block { size: whole, pool, .. } = self.blocks[block];
+        let rest = whole.saturating_sub(size);
+        let is_split = if self.pools[usize::from(pool)].kind == PoolKind::Small || self.config.expandable_segments {
+            rest >= LEAST_BLOCK
+        } else {
+            self.config.max_split_size.is_none_or(|max| size < max) && rest > LARGE_REST
+        };
+        if !is_split {
+            return block;
+        }
+        let Block { addr, prev, segment, .. } = self.blocks[block];
+        let front = self.blocks.add(Block {
+            addr,
+            size,
+            prev,
+            next: block,
+            segment,
+            pool,
+            usage: Use::Held,
+            free_since: 0,
+            owner: 0,
+        });
+        self.link_next(prev, front);
+        let rest_of = &mut self.blocks[block];
+        rest_of.prev = front;
+        rest_of.addr += size;
+        rest_of.size = rest;
+        rest_of.usage = Use::Free;
+        self.insert_free(block);
+        front
+    }
+
+    /// Obtains memory from the driver and takes a block of at least `size` out of it, in no pool.
+    fn grow(&mut self, pool: u16, size: u64, obtain: u64) -> Option<Id> {
+        if self.limits.reserved.is_some_and(|limit| self.tally.reserved.saturating_add(obtain) > limit) {
+            return None;
+        }
+        if self.is_rejected_at_once(obtain) {
+            return None;
+        }
+        if self.config.expandable_segments {
+            return self.grow_in_place(pool, size);
+        }
+        if !self.driver_has(obtain) {
+            return None;
+        }
+        let base = self.addresses.take(obtain);
+        Some(self.add_segment(pool, base, obtain))
+    }
+
+    /// A segment from `cudaMalloc`, as one block in no pool.
+    pub(super) fn add_segment(&mut self, pool: u16, base: u64, size: u64) -> Id {
+        let segment = self.register(base, 0);
+        let block = self.blocks.add(Block {
+            addr: base,
+            size,
+            prev: NONE,
+            next: NONE,
+            segment,
+            pool,
+            usage: Use::Free,
+            free_since: 0,
+            owner: 0,
+        });
+        self.tally.segment(SegmentEvent { action: SegmentAction::Alloc, addr: base, size }, self.segments.len());
+        block
+    }
+
+    /// A new segment's number.
+    pub(super) fn register(&mut self, base: u64, page: u64) -> u32 {
+        let registration = self.n_registered;
+        self.n_registered += 1;
+        self.segments.add(Segment { base, page, registration })
+    }
+
+    /// Whether the driver has that many bytes left for this process.
+    pub(super) fn driver_has(&self, bytes: u64) -> bool {
+        self.limits.capacity.is_none_or(|capacity| self.tally.reserved.saturating_add(bytes) <= capacity)
+    }
+
+    /// Whether `throw_on_cudamalloc_oom` refuses to obtain that many bytes without trying anything else.
+    fn is_rejected_at_once(&self, obtain: u64) -> bool {
+        // A limit comes first, and with it the ways to make room.
+        self.config.throw_on_cudamalloc_oom
+            && self.limits.reserved.is_none()
+            && self.limits.total.is_some_and(|total| {
+                let share = (self.config.per_process_memory_fraction * total as f64) as u64;
+                self.tally.reserved.saturating_add(obtain) > share
+            })
+    }
+
+    /// Joins a block that is in no pool with its neighbours that are in the same state and in use by nobody.
+    pub(super) fn merge_with_neighbours(&mut self, block: Id) {
+        let Block { prev, next, .. } = self.blocks[block];
+        if self.absorb(block, prev) {
+            let Block { addr, size, prev: before, .. } = self.blocks[prev];
+            let this = &mut self.blocks[block];
+            this.addr = addr;
+            this.size += size;
+            this.prev = before;
+            self.link_next(before, block);
+            self.blocks.remove(prev);
+        }
+        if self.absorb(block, next) {
+            let Block { size, next: behind, .. } = self.blocks[next];
+            let this = &mut self.blocks[block];
+            this.size += size;
+            this.next = behind;
+            if behind != NONE {
+                self.blocks[behind].prev = block;
+            }
+            self.blocks.remove(next);
+        }
+    }
+
+    /// Takes a neighbour out of its pool if it can become a part of the block.
+    fn absorb(&mut self, block: Id, neighbour: Id) -> bool {
+        if neighbour == NONE || self.blocks[neighbour].usage != self.blocks[block].usage {
+            return false;
+        }
+        match self.blocks[neighbour].usage {
+            Use::Free => self.remove_free(neighbour),
+            Use::Unmapped => self.remove_unmapped(neighbour),
+            Use::Held | Use::Pending => return false,
+        }
+        true
+    }
+
+    pub(super) fn link_next(&mut self, prev: Id, next: Id) {
+        if prev != NONE {
+            self.blocks[prev].next = next;
+        }
+    }
+
+    pub(super) fn is_expandable(&self, block: Id) -> bool {
+        self.segments[self.blocks[block].segment].is_expandable()
+    }
+
+    pub(super) fn key(&self, id: Id) -> Key {
+        let block = &self.blocks[id];
+        let tie = match self.rules.tie {
+            Tie::Address => block.addr,
+            Tie::Registration => {
+                let segment = &self.segments[block.segment];
+                let place = block.addr.saturating_sub(segment.base) / LEAST_BLOCK;
+                u64::from(segment.registration) << 32 | place.min(u64::from(u32::MAX))
+            }
+        };
+        Key { size: block.size, tie, id }
+    }
+
+    pub(super) fn insert_free(&mut self, block: Id) {
+        let pool = usize::from(self.blocks[block].pool);
+        self.blocks[block].free_since = self.searches[self.pools[pool].kind as usize];
+        let key = self.key(block);
+        self.pools[pool].free.insert(key);
+    }
+
+    pub(super) fn remove_free(&mut self, block: Id) {
+        let key = self.key(block);
+        let pool = usize::from(self.blocks[block].pool);
+        self.pools[pool].free.remove(&key);
+    }
+
+    pub(super) fn insert_unmapped(&mut self, block: Id) {
+        let Block { addr, pool, .. } = self.blocks[block];
+        self.pools[usize::from(pool)].unmapped.insert((addr, block));
+    }
+
+    pub(super) fn remove_unmapped(&mut self, block: Id) {
+        let Block { addr, pool, .. } = self.blocks[block];
+        self.pools[usize::from(pool)].unmapped.remove(&(addr, block));
+    }
+}

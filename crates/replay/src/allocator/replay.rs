@@ -1,0 +1,195 @@
+//! Runs a workload on the allocator under any settings.
+//!
+//! Source: the allocator reference, §14.
+
+use vramscope_model::EventIdx;
+
+use super::block::{Id, NONE};
+use super::config::{Config, Rules};
+use super::machine::{Allocator, Failed};
+use super::outcome::{Limits, OutOfMemory, Outcome, Reproduction};
+use super::tally::SegmentAction;
+use super::workload::{Call, Request, Step, Workload};
+
+/// Runs a workload from its beginning to its end, or until memory runs out.
+///
+/// Blocks from before the recording are requested anew, by address. Of the memory that was given back in the recording only
+/// what `reproduction` takes for calls of `empty_cache()` is given back here; the rest the allocator decides by itself.
+pub fn replay(
+    workload: &Workload,
+    config: &Config,
+    rules: Rules,
+    limits: &Limits,
+    reproduction: &Reproduction,
+) -> Outcome {
+    let mut player = Player::new(workload, config, rules, *limits);
+    player.start_anew();
+    let mut flushes = reproduction.flushes.iter().peekable();
+    for step in &workload.steps {
+        let is_flush = matches!(step.call, Call::GiveBack { .. }) && {
+            while flushes.next_if(|&&flush| flush < step.event).is_some() {}
+            flushes.next_if(|&&flush| flush == step.event).is_some()
+        };
+        if is_flush {
+            player.flush();
+        } else if !player.play(*step) {
+            break;
+        }
+    }
+    player.finish()
+}
+
+/// A workload being run.
+pub(super) struct Player<'a> {
+    pub(super) allocator: Allocator<'a>,
+    workload: &'a Workload,
+    /// The block of each request that is held or pending.
+    pub(super) blocks: Vec<Id>,
+    oom: Option<OutOfMemory>,
+    rescued: Vec<EventIdx>,
+}
+
+impl<'a> Player<'a> {
+    pub(super) fn new(workload: &'a Workload, config: &'a Config, rules: Rules, limits: Limits) -> Self {
+        let mut allocator = Allocator::new(config, rules, limits);
+        let (reserved, allocated) = workload.private_at_start;
+        allocator.tally.set_private(reserved, allocated);
+        Self { allocator, workload, blocks: vec![NONE; workload.requests.len()], oom: None, rescued: Vec::new() }
+    }
+
+    /// Requests what was there before the recording.
+    fn start_anew(&mut self) {
+        for block in &self.workload.start.blocks {
+            if self.malloc(EventIdx(0), block.owner) && block.is_pending {
+                self.free(block.owner, true);
+            }
+        }
+    }
+
+    /// Puts what was there before the recording where it was.
+    pub(super) fn start_as_recorded(&mut self) {
+        let Self { allocator, workload, blocks, .. } = self;
+        allocator.adopt(&workload.start, |request, block| blocks[request as usize] = block);
+    }
+
+    /// Where the block of a request lies.
+    pub(super) fn addr(&self, id: u32) -> Option<u64> {
+        let block = self.blocks.get(id as usize).copied().filter(|&block| block != NONE)?;
+        Some(self.allocator.blocks[block].addr)
+    }
+
+    /// Does what a step says. Returns whether the program goes on.
+    #[inline]
+    pub(super) fn play(&mut self, step: Step) -> bool {
+        self.allocator.tally.now = step.event.0;
+        match step.call {
+            Call::Malloc(id) => return self.malloc(step.event, id),
+            Call::Free(id) => self.free(id, false),
+            Call::Request(id) => self.free(id, true),
+            Call::Complete(id) => {
+                let block = std::mem::replace(&mut self.blocks[id as usize], NONE);
+                if block != NONE {
+                    self.allocator.complete(block);
+                }
+            }
+            Call::Private(place) => {
+                let (reserved, allocated) = self.workload.private[place as usize];
+                self.allocator.tally.set_private(reserved, allocated);
+            }
+            Call::Fail { place } => self.fail(step.event, self.workload.failed[place as usize]),
+            Call::GiveBack { .. } => {}
+        }
+        true
+    }
+
+    fn malloc(&mut self, event: EventIdx, id: u32) -> bool {
+        let Request { size, stream } = self.workload.requests[id as usize];
+        let served = self.allocator.malloc(size, stream, id);
+        self.forget_completed();
+        match served {
+            Ok(block) => {
+                self.blocks[id as usize] = block;
+                true
+            }
+            Err(Failed { size }) => {
+                self.run_out(event, Request { size, stream });
+                false
+            }
+        }
+    }
+
+    /// A request that failed when it was recorded; what followed shows that the program went on.
+    fn fail(&mut self, event: EventIdx, request: Request) {
+        let served = self.allocator.malloc(request.size, request.stream, NONE);
+        self.forget_completed();
+        match served {
+            Ok(block) => {
+                self.rescued.push(event);
+                self.allocator.free(block, false);
+            }
+            Err(_) => self.run_out(event, request),
+        }
+    }
+
+    fn free(&mut self, id: u32, is_pending: bool) {
+        let block = self.blocks[id as usize];
+        if block == NONE {
+            return;
+        }
+        if !is_pending {
+            self.blocks[id as usize] = NONE;
+        }
+        self.allocator.free(block, is_pending);
+    }
+
+    /// Gives back all that is free, as `empty_cache()` does.
+    pub(super) fn flush(&mut self) {
+        self.allocator.release_all();
+        self.forget_completed();
+    }
+
+    /// Blocks that were waited for are free already when their recorded completion comes.
+    fn forget_completed(&mut self) {
+        for owner in self.allocator.completed_early.drain(..) {
+            self.blocks[owner as usize] = NONE;
+        }
+    }
+
+    fn run_out(&mut self, event: EventIdx, request: Request) {
+        if self.oom.is_some() {
+            return;
+        }
+        let (free, largest_free) = self.allocator.free_for(request.size, request.stream);
+        let tally = &self.allocator.tally;
+        self.oom = Some(OutOfMemory {
+            event,
+            size: request.size,
+            reserved: tally.reserved.saturating_add(tally.private.0),
+            allocated: tally.allocated.saturating_add(tally.private.1),
+            largest_free,
+            free,
+        });
+    }
+
+    pub(super) fn finish(self) -> Outcome {
+        let tally = self.allocator.tally;
+        let calls = |action: SegmentAction| tally.calls[action as usize];
+        Outcome {
+            peak_reserved: tally.peak_reserved,
+            peak_event: EventIdx(tally.peak_event),
+            allocated_at_peak: tally.allocated_at_peak,
+            final_reserved: tally.reserved.saturating_add(tally.private.0),
+            final_allocated: tally.allocated.saturating_add(tally.private.1),
+            peak_allocated: tally.peak_allocated,
+            peak_segments: tally.peak_segments,
+            segment_allocs: calls(SegmentAction::Alloc),
+            segment_frees: calls(SegmentAction::Free),
+            maps: calls(SegmentAction::Map),
+            unmaps: calls(SegmentAction::Unmap),
+            retries: tally.retries,
+            collections: tally.collections,
+            oom: self.oom,
+            rescued: self.rescued,
+        }
+    }
+}
