@@ -21,7 +21,7 @@ mod survivors_by_birth;
 
 pub use context::Context;
 pub use finding::{Companion, Finding, Kind};
-pub use room::{Refusal, Room, RoomSource, largest_request, segment_for};
+pub use room::{Refusal, Room, RoomSource, largest_request};
 
 /// A detector: its name, what it is for, and the check.
 pub struct Detector {

@@ -110,33 +110,46 @@ pub enum Cost {
     Collections(u64),
 }
 
+/// How far the replay under the recording's own settings is from the recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Doubt {
+    /// By how many bytes its peak misses the recorded one.
+    pub bytes: u64,
+    /// Segment events in the recording.
+    pub recorded: u64,
+    /// How many of them the replay made, too.
+    pub reproduced: u64,
+}
+
 /// A lower peak by less than this share is not worth a setting.
-const WORTH_SHARE: f64 = 0.05;
+pub const WORTH_SHARE: f64 = 0.05;
 /// Nor is one by less than these bytes.
-const WORTH_BYTES: u64 = 64 << 20;
+pub const WORTH_BYTES: u64 = 64 << 20;
 /// A simpler setting wins if it gets this share of what the best one saves.
 const NEARLY_ALL: f64 = 0.9;
 /// Where this share of the peak is held by the program, it is the program that needs it.
 const LIVE_SHARE: f64 = 0.95;
 /// A replay whose own peak is off by more than this share says nothing about other settings.
 const MOST_DOUBT: f64 = 0.2;
+/// Nor does one that makes less than this share of the recorded segment events.
+const LEAST_REPRODUCED: f64 = 0.5;
 /// More bytes lost to rounding are worth a word.
 const ROUNDING_BYTES: u64 = 1 << 20;
 
 /// Judges trials; none without one of the recording's own settings.
-///
-/// `doubt` is by how many bytes the peak of the first trial misses the recorded one.
-pub fn recommend(trials: &[Trial], doubt: u64) -> Option<Judgement> {
+pub fn recommend(trials: &[Trial], doubt: Doubt) -> Option<Judgement> {
     let own = trials.first()?;
     let none = |reason| Some(Judgement { choice: None, reason, costs: Vec::new(), lower_still: None });
-    if doubt as f64 > MOST_DOUBT * own.needed() as f64 {
+    if doubt.bytes as f64 > MOST_DOUBT * own.needed() as f64
+        || (doubt.reproduced as f64) < LEAST_REPRODUCED * doubt.recorded as f64
+    {
         return none(Reason::Unreliable);
     }
     let others = || trials.iter().enumerate().skip(1);
     let fitting = || others().filter(|(_, trial)| trial.outcome.oom.is_none());
     if let Some(failed) = own.outcome.oom {
         let limit = own.limit.unwrap_or(failed.reserved);
-        let Some(choice) = simplest(trials, limit, fitting().map(|(i, _)| i).collect()) else {
+        let Some(choice) = simplest(trials, limit, &fitting().map(|(i, _)| i).collect::<Vec<_>>()) else {
             if failed.allocated.saturating_add(failed.size) > limit {
                 return none(Reason::TooMuchAtOnce { failed, limit });
             }
@@ -147,11 +160,10 @@ pub fn recommend(trials: &[Trial], doubt: u64) -> Option<Judgement> {
         return chosen(trials, choice, Reason::Fits { peak, limit });
     }
     let from = own.outcome.peak_reserved;
-    let worth =
-        WORTH_BYTES.max((WORTH_SHARE * from as f64).ceil() as u64).max(doubt.saturating_mul(2));
+    let worth = WORTH_BYTES.max((WORTH_SHARE * from as f64).ceil() as u64).max(doubt.bytes.saturating_mul(2));
     let saved = |trial: &Trial| from.saturating_sub(trial.outcome.peak_reserved);
-    let gains = fitting().filter(|(_, trial)| saved(trial) >= worth).map(|(i, _)| i).collect();
-    if let Some(choice) = simplest(trials, from, gains) {
+    let gains: Vec<usize> = fitting().filter(|(_, trial)| saved(trial) >= worth).map(|(i, _)| i).collect();
+    if let Some(choice) = simplest(trials, from, &gains) {
         let to = trials.get(choice)?.outcome.peak_reserved;
         return chosen(trials, choice, Reason::Lower { from, to });
     }
@@ -165,7 +177,7 @@ pub fn recommend(trials: &[Trial], doubt: u64) -> Option<Judgement> {
 
 /// Of some trials the simplest that saves nearly as much of `from` bytes as the best one: fewest keys, then fewest calls
 /// of the driver, then the lowest peak.
-fn simplest(trials: &[Trial], from: u64, candidates: Vec<usize>) -> Option<usize> {
+fn simplest(trials: &[Trial], from: u64, candidates: &[usize]) -> Option<usize> {
     let of = |i: &usize| trials.get(*i).map(|trial| (*i, trial));
     let saved = |trial: &Trial| from.saturating_sub(trial.outcome.peak_reserved) as f64;
     let best = candidates.iter().filter_map(of).map(|(_, trial)| saved(trial)).fold(0.0, f64::max);
@@ -173,9 +185,7 @@ fn simplest(trials: &[Trial], from: u64, candidates: Vec<usize>) -> Option<usize
         .iter()
         .filter_map(of)
         .filter(|(_, trial)| saved(trial) >= NEARLY_ALL * best)
-        .min_by_key(|&(i, trial)| {
-            (n_keys(&trial.conf), trial.driver_calls(), trial.outcome.peak_reserved, i)
-        })
+        .min_by_key(|&(i, trial)| (n_keys(&trial.conf), trial.driver_calls(), trial.outcome.peak_reserved, i))
         .map(|(i, _)| i)
 }
 
@@ -238,8 +248,9 @@ mod tests {
         trial
     }
 
-    fn check(trials: &[Trial], doubt: u64, choice: Option<usize>, reason: Reason) -> Judgement {
-        let judgement = recommend(trials, doubt * MIB).unwrap();
+    fn check(trials: &[Trial], off_by: u64, choice: Option<usize>, reason: Reason) -> Judgement {
+        let doubt = Doubt { bytes: off_by * MIB, ..Doubt::default() };
+        let judgement = recommend(trials, doubt).unwrap();
         assert_eq!((judgement.choice, &judgement.reason), (choice, &reason));
         judgement
     }
@@ -281,6 +292,15 @@ mod tests {
     }
 
     #[test]
+    fn a_replay_that_makes_few_of_the_segment_events_says_nothing() {
+        let trials = [trial("", 1000, 500, 10), trial("a:1", 600, 500, 50)];
+        let reason =
+            |reproduced| recommend(&trials, Doubt { bytes: 0, recorded: 10, reproduced }).unwrap().reason;
+        assert_eq!(reason(4), Reason::Unreliable);
+        assert_eq!(reason(5), Reason::Lower { from: 1000 * MIB, to: 600 * MIB });
+    }
+
+    #[test]
     fn no_setting_lowers_a_peak_that_the_program_holds() {
         let trials = [trial("", 1624, 1617, 10), trial("expandable_segments:True", 1626, 1617, 10)];
         let reason = Reason::LiveMemory { allocated: 1617 * MIB, reserved: 1624 * MIB };
@@ -308,6 +328,6 @@ mod tests {
 
     #[test]
     fn nothing_is_said_of_no_trials() {
-        assert_eq!(recommend(&[], 0), None);
+        assert_eq!(recommend(&[], Doubt::default()), None);
     }
 }

@@ -1,6 +1,6 @@
 //! How much memory the allocator may have: what the user told, or what a request that failed gives away.
 
-use vramscope_model::{Action, Bytes, DeviceRecording, EventIdx, Settings};
+use vramscope_model::{Action, Bytes, DeviceRecording, EventIdx};
 use vramscope_replay::allocator::{Config, Limits, Rules};
 use vramscope_replay::{Lifetimes, levels};
 
@@ -42,31 +42,30 @@ impl Room {
     pub fn of(
         device: &DeviceRecording,
         lifetimes: &Lifetimes,
-        settings: Option<&Settings>,
         own: &Config,
         capacity: Option<u64>,
         fraction: Option<f64>,
     ) -> Self {
         let source = match capacity {
             Some(capacity) => RoomSource::Told(capacity),
-            None => refusal(device, lifetimes, settings, own)
-                .map_or(RoomSource::Unknown, RoomSource::Recorded),
+            None => refusal(device, lifetimes, own).map_or(RoomSource::Unknown, RoomSource::Recorded),
         };
         Self { source, fraction }
     }
 
     /// The limits under some settings.
-    pub fn limits(&self, config: &Config, rules: &Rules) -> Limits {
+    pub fn limits(&self, config: &Config, rules: Rules) -> Limits {
         match self.source {
             RoomSource::Unknown => Limits::default(),
             RoomSource::Told(capacity) => {
-                Limits { capacity: Some(capacity), reserved: self.reserved_limit(capacity, config, rules) }
+                let reserved = self.reserved_limit(capacity, config, rules);
+                Limits { capacity: Some(capacity), reserved, total: Some(capacity) }
             }
             RoomSource::Recorded(Refusal { by_driver: true, at_least, .. }) => {
-                Limits { capacity: Some(at_least), reserved: None }
+                Limits { capacity: Some(at_least), ..Limits::default() }
             }
             RoomSource::Recorded(Refusal { at_least, .. }) => {
-                Limits { capacity: None, reserved: Some(at_least) }
+                Limits { reserved: Some(at_least), ..Limits::default() }
             }
         }
     }
@@ -88,7 +87,7 @@ impl Room {
     }
 
     /// Source: the allocator reference, §9.1.
-    fn reserved_limit(&self, capacity: u64, config: &Config, rules: &Rules) -> Option<u64> {
+    fn reserved_limit(&self, capacity: u64, config: &Config, rules: Rules) -> Option<u64> {
         let fraction = self.fraction(config)?;
         let bytes = fraction.clamp(0.0, 1.0) * capacity as f64;
         if rules.whole_fraction_is_limit {
@@ -96,21 +95,6 @@ impl Room {
         } else {
             (fraction < 1.0).then_some(bytes.round() as u64)
         }
-    }
-}
-
-const MIB: u64 = 1 << 20;
-
-/// What is obtained from the driver for a request of so many bytes, rounded.
-///
-/// Source: the allocator reference, §3.
-pub fn segment_for(size: u64, config: &Config) -> u64 {
-    if size <= MIB {
-        2 * MIB
-    } else if size < 10 * MIB {
-        config.large_segment
-    } else {
-        size.checked_next_multiple_of(2 * MIB).unwrap_or(u64::MAX)
     }
 }
 
@@ -132,12 +116,7 @@ impl Failed {
 }
 
 /// What the process could reserve and what it could not, by all that it was given and refused.
-fn refusal(
-    device: &DeviceRecording,
-    lifetimes: &Lifetimes,
-    settings: Option<&Settings>,
-    own: &Config,
-) -> Option<Refusal> {
+fn refusal(device: &DeviceRecording, lifetimes: &Lifetimes, own: &Config) -> Option<Refusal> {
     let events = &device.events;
     if !events.actions().contains(&Action::Oom) {
         return None;
@@ -155,7 +134,7 @@ fn refusal(
             // which may be more than was mapped for it.
             Action::Alloc => {
                 if let Some(before) = before_growth.take() {
-                    let wanted = segment_for(Settings::round(settings, event.size.0), own);
+                    let wanted = own.round(event.size.0).map_or(u64::MAX, |size| obtained(size, own));
                     at_least = at_least.max(u64::saturating_add(before, wanted));
                 }
             }
@@ -163,7 +142,7 @@ fn refusal(
                 event: at,
                 free: event.addr,
                 reserved: level.reserved.0,
-                wanted: segment_for(event.size.0, own),
+                wanted: obtained(event.size.0, own),
             }),
             _ => {}
         }
@@ -182,6 +161,11 @@ fn refusal(
     Some(Refusal { event, by_driver, at_least, below: below.max(at_least.saturating_add(1)) })
 }
 
+/// What is obtained from the driver for a request of so many bytes, rounded.
+fn obtained(size: u64, config: &Config) -> u64 {
+    config.segment_size(size).unwrap_or(u64::MAX)
+}
+
 /// Bytes of the largest request in a recording.
 pub fn largest_request(lifetimes: &Lifetimes) -> u64 {
     lifetimes.all().map(|id| lifetimes.requested(id)).max().unwrap_or(Bytes::ZERO).0
@@ -191,13 +175,21 @@ pub fn largest_request(lifetimes: &Lifetimes) -> u64 {
 mod tests {
     use super::*;
     use vramscope_model::{
-        Block, BlockState, Device, Event, PoolId, PoolKind, Segment, Snapshot, StackId, StreamId, TimeUs, join,
+        Block, BlockState, Device, Event, PoolId, PoolKind, Segment, Snapshot, StackId, StreamId, TimeUs,
+        join,
     };
 
+    const MIB: u64 = 1 << 20;
     const FIRST: u64 = 1 << 40;
 
     /// A process that obtains a segment of each size in turn, and then asks in vain.
-    fn room(segments: &[u64], action: Action, asked: u64, free: u64, given: (Option<u64>, Option<f64>)) -> Room {
+    fn room(
+        segments: &[u64],
+        action: Action,
+        asked: u64,
+        free: u64,
+        given: (Option<u64>, Option<f64>),
+    ) -> Room {
         let mut device = Device::default();
         let mut push = |action, addr, size| {
             device.events.push(Event {
@@ -239,7 +231,7 @@ mod tests {
         let recording = join(vec![Snapshot { devices: vec![device], ..Snapshot::default() }], None);
         let device = &recording.devices[0];
         let lifetimes = Lifetimes::of(device, None);
-        Room::of(device, &lifetimes, None, &Config::default(), given.0, given.1)
+        Room::of(device, &lifetimes, &Config::default(), given.0, given.1)
     }
 
     fn rules(whole_fraction_is_limit: bool) -> Rules {
@@ -254,7 +246,7 @@ mod tests {
                 panic!("{room:?}")
             };
             assert_eq!((by_driver, at_least / MIB, below / MIB), want, "{asked} {free}");
-            let limits = room.limits(&Config::default(), &rules(false));
+            let limits = room.limits(&Config::default(), rules(false));
             let of = |wanted| (wanted == by_driver).then_some(at_least);
             assert_eq!((limits.capacity, limits.reserved), (of(true), of(false)));
         };
@@ -270,7 +262,7 @@ mod tests {
     fn what_the_user_tells_counts_more() {
         let check = |given, whole_is_limit, want| {
             let room = room(&[20 * MIB], Action::SegmentAlloc, 40 * MIB, 900 * MIB, given);
-            let limits = room.limits(&Config::default(), &rules(whole_is_limit));
+            let limits = room.limits(&Config::default(), rules(whole_is_limit));
             assert_eq!((limits.capacity, limits.reserved), want, "{given:?}");
         };
         check((Some(1001), None), false, (Some(1001), None));
@@ -284,24 +276,13 @@ mod tests {
     fn a_fraction_of_unknown_memory_is_no_limit() {
         let room = Room { source: RoomSource::Unknown, fraction: Some(0.25) };
         let config = Config { per_process_memory_fraction: 0.5, ..Config::default() };
-        assert_eq!(room.limits(&config, &rules(true)), Limits::default());
+        assert_eq!(room.limits(&config, rules(true)), Limits::default());
         assert_eq!(room.fraction_of_unknown(&config), Some(0.25));
         let room = Room { fraction: None, ..room };
         assert_eq!(room.fraction_of_unknown(&config), Some(0.5));
         assert_eq!(room.fraction_of_unknown(&Config::default()), None);
         let told = Room { source: RoomSource::Told(1000), fraction: None };
         assert_eq!(told.fraction_of_unknown(&config), None);
-        assert_eq!(told.limits(&config, &rules(false)).reserved, Some(500));
-    }
-
-    #[test]
-    fn segments_are_as_large_as_requests_call_for() {
-        let check = |size, want| assert_eq!(segment_for(size, &Config::default()), want, "{size}");
-        check(512, 2 * MIB);
-        check(MIB, 2 * MIB);
-        check(MIB + 512, 20 * MIB);
-        check(10 * MIB - 512, 20 * MIB);
-        check(10 * MIB, 10 * MIB);
-        check(u64::MAX, u64::MAX);
+        assert_eq!(told.limits(&config, rules(false)).reserved, Some(500));
     }
 }

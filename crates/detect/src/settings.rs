@@ -158,7 +158,8 @@ mod tests {
     fn settings_that_no_request_is_large_enough_for_are_left_out() {
         let check = |mib, want: &[&str]| {
             let swept = swept("", demand(mib));
-            let limits: Vec<&str> = swept.iter().filter_map(|c| c.strip_prefix("max_split_size_mb:")).collect();
+            let limits: Vec<&str> =
+                swept.iter().filter_map(|c| c.strip_prefix("max_split_size_mb:")).collect();
             assert_eq!(limits, want, "{mib} MiB");
         };
         check(8, &[]);

@@ -9,6 +9,7 @@ pub mod diff;
 pub mod inspect;
 mod place;
 mod quantity;
+pub mod whatif;
 
 pub use analyze::analyze;
 pub use diff::{DiffInput, diff};

@@ -5,6 +5,7 @@ mod balance;
 pub mod diff;
 mod finding;
 pub mod inspect;
+pub mod whatif;
 
 use crate::excerpt::Excerpts;
 use crate::page::Page;

@@ -1,0 +1,203 @@
+//! `whatif` for a terminal.
+
+use vramscope_view::whatif::{ReasonKind, Setting, WhatIf};
+
+use super::{INDENT, Layout, files};
+use crate::bytes::{grouped, human};
+use crate::page::Page;
+use crate::style::{Role, Span};
+use crate::table::{Align, Table};
+use crate::trials;
+
+/// How many caveats are shown first.
+const FEW: usize = 4;
+
+/// The answer as terminal text.
+pub fn render(answer: &WhatIf, layout: &Layout<'_>) -> String {
+    let mut page = Page::new(layout.palette, layout.width);
+    page.paragraph(Span::new(role(answer), "WHAT IF"), INDENT + 1, &answer.headline);
+    page.gap();
+    page.paragraph(Span::new(Role::Dim, "read"), INDENT, &trials::subject(answer));
+    if let Some(others) = trials::others(answer) {
+        page.paragraph(Span::default(), INDENT, &others);
+    }
+    page.paragraph(Span::new(Role::Dim, "check"), INDENT, &answer.self_check.summary);
+    page.paragraph(Span::new(Role::Dim, "limit"), INDENT, &answer.limits.words);
+    page.gap();
+    settings(&mut page, answer, layout);
+    page.gap();
+    recommendation(&mut page, answer);
+    page.gap();
+    ran_out(&mut page, answer, layout);
+    if layout.verbose {
+        details(&mut page, answer);
+        page.gap();
+    }
+    caveats(&mut page, answer, layout);
+    page.gap();
+    more(&mut page, answer, layout);
+    page.finish()
+}
+
+fn role(answer: &WhatIf) -> Role {
+    match answer.reason_kind {
+        ReasonKind::Lower | ReasonKind::Fits => Role::Good,
+        ReasonKind::LiveMemory | ReasonKind::NoGain => Role::Heading,
+        ReasonKind::TooMuchAtOnce | ReasonKind::NoneFits => Role::Bad,
+        ReasonKind::Unreliable => Role::Warn,
+    }
+}
+
+/// The table of settings.
+fn settings(page: &mut Page, answer: &WhatIf, layout: &Layout<'_>) {
+    let mut columns = vec![Align::Right; trials::HEADS.len()];
+    columns.push(Align::Left);
+    let mut table = Table::new(&columns);
+    let heads: Vec<&str> = trials::HEADS.into_iter().chain(["setting"]).collect();
+    table.head(&heads);
+    let own = answer.settings.first();
+    let recommended = answer.recommended.and_then(|i| answer.settings.get(i));
+    let listing = trials::listing(answer, layout.verbose);
+    for setting in listing.rows {
+        let is_recommended = recommended.is_some_and(|choice| std::ptr::eq(choice, setting));
+        let figures = trials::figures(setting, own);
+        let mut cells: Vec<Span> = figures
+            .iter()
+            .enumerate()
+            .map(|(i, text)| Span::new(figure_role(i, setting, own), text))
+            .collect();
+        let role = if is_recommended { Role::Good } else { Role::Plain };
+        let mut keys = trials::keys(setting).into_iter();
+        cells.push(Span::new(role, keys.next().unwrap_or_default()));
+        table.row(cells);
+        for key in keys {
+            let mut cells = vec![Span::default(); trials::HEADS.len()];
+            cells.push(Span::new(role, key));
+            table.row(cells);
+        }
+    }
+    table.write(page, 0);
+    if !listing.same.is_empty() {
+        let last = listing.same.len() - 1;
+        let names: Vec<String> = listing
+            .same
+            .iter()
+            .enumerate()
+            .map(|(i, setting)| {
+                format!("{}{}", trials::keys(setting).concat(), if i < last { ";" } else { "" })
+            })
+            .collect();
+        page.pieces(Span::new(Role::Dim, "same as recorded: "), 18, Role::Plain, &names);
+    }
+    page.gap();
+    page.paragraph(Span::default(), 0, trials::LEGEND);
+}
+
+fn figure_role(column: usize, setting: &Setting, own: Option<&Setting>) -> Role {
+    let Some(own) = own else { return Role::Plain };
+    match column {
+        1 if setting.needed() < own.needed() => Role::Good,
+        1 if setting.needed() > own.needed() => Role::Warn,
+        2 if setting.oom.is_some() => Role::Bad,
+        _ => Role::Plain,
+    }
+}
+
+/// What to set, why, and what it costs.
+fn recommendation(page: &mut Page, answer: &WhatIf) {
+    if let Some(choice) = answer.recommended.and_then(|i| answer.settings.get(i)) {
+        // Kept whole, so that it can be copied.
+        page.pieces(Span::new(Role::Heading, "set"), INDENT, Role::Path, &[trials::to_paste(&choice.conf)]);
+    }
+    page.paragraph(Span::new(Role::Dim, "why"), INDENT, &answer.reason);
+    list(page, "cost", &answer.trade_offs);
+}
+
+/// Where memory ran out under the recording's own settings; with `-v` under all.
+fn ran_out(page: &mut Page, answer: &WhatIf, layout: &Layout<'_>) {
+    let places = trials::places(answer);
+    let mut told = Vec::new();
+    for setting in answer.settings.iter().filter(|setting| setting.is_own || layout.verbose) {
+        let Some(oom) = &setting.oom else { continue };
+        let name = trials::keys(setting).join(" ");
+        told.push(format!("{name} {}", trials::oom(oom, &places)));
+    }
+    list(page, "out", &told);
+    if !told.is_empty() {
+        if layout.verbose {
+            files(page, &places);
+        }
+        page.gap();
+    }
+}
+
+/// The figures that the first table adds up or leaves out.
+fn details(page: &mut Page, answer: &WhatIf) {
+    let heads = [
+        "in use",
+        "peak in step",
+        "cudaMalloc",
+        "cudaFree",
+        "map",
+        "unmap",
+        "flushes",
+        "collects",
+        "setting",
+    ];
+    let mut columns = vec![Align::Right; heads.len() - 1];
+    columns.push(Align::Left);
+    let mut table = Table::new(&columns);
+    table.head(&heads);
+    for setting in trials::listing(answer, true).rows {
+        let counts = [
+            setting.segment_allocs,
+            setting.segment_frees,
+            setting.maps,
+            setting.unmaps,
+            setting.retries,
+            setting.collections,
+        ];
+        let mut cells: Vec<Span> = vec![
+            human(setting.peak_allocated).into(),
+            setting.peak_step.map_or_else(|| "unknown".to_owned(), grouped).into(),
+        ];
+        cells.extend(counts.map(|n| Span::from(grouped(n))));
+        cells.push(trials::keys(setting).concat().into());
+        table.row(cells);
+    }
+    table.write(page, 0);
+}
+
+fn caveats(page: &mut Page, answer: &WhatIf, layout: &Layout<'_>) {
+    let warnings = answer.settings.iter().flat_map(|setting| {
+        let name = trials::keys(setting).concat();
+        setting.warnings.iter().map(move |warning| format!("{name}: {warning}"))
+    });
+    let all: Vec<String> = warnings.chain(answer.caveats.iter().cloned()).collect();
+    let shown = if layout.verbose { all.len() } else { FEW };
+    list(page, "mind", all.get(..shown.min(all.len())).unwrap_or(&all));
+    if let Some(more) = super::left_out(all.len(), shown, "remark") {
+        page.paragraph(Span::default(), INDENT, &format!("{more} with -v"));
+    }
+}
+
+/// Sentences below each other, the first beside a label.
+fn list(page: &mut Page, label: &str, sentences: &[String]) {
+    let mut label = Span::new(Role::Dim, label);
+    for sentence in sentences {
+        page.paragraph(std::mem::take(&mut label), INDENT, sentence);
+    }
+}
+
+fn more(page: &mut Page, answer: &WhatIf, layout: &Layout<'_>) {
+    let mut ways: Vec<&str> = Vec::new();
+    ways.push(if answer.swept { "--conf STRING (a setting of yours)," } else { "--sweep (other settings)," });
+    if answer.limits.most().is_none() {
+        ways.push("--capacity 80GiB (would it fit?),");
+    }
+    if !layout.verbose {
+        ways.push("-v (each kind of call),");
+    }
+    ways.push("--format json (everything, for programs)");
+    page.pieces(Span::new(Role::Dim, "more"), INDENT, Role::Dim, &ways);
+}
