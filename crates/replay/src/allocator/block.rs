@@ -1,5 +1,6 @@
 //! Blocks and the segments that they lie in.
 
+use rustc_hash::FxHashSet;
 use vramscope_model::BlockState;
 
 /// A block's number in [`Blocks`]. Numbers are used again.
@@ -106,10 +107,10 @@ impl<T> Slots<T> {
         self.vacant.push(slot);
     }
 
-    /// All that are there.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        let vacant: rustc_hash::FxHashSet<u32> = self.vacant.iter().copied().collect();
-        self.items.iter().enumerate().filter(move |(i, _)| !vacant.contains(&(*i as u32))).map(|(_, item)| item)
+    /// All that are there, with their numbers.
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
+        let vacant: FxHashSet<u32> = self.vacant.iter().copied().collect();
+        (0u32..).zip(&self.items).filter(move |(slot, _)| !vacant.contains(slot))
     }
 
     /// How many there are.

@@ -1,7 +1,5 @@
 //! The allocator's settings as it works with them, and the rules that differ between releases.
 
-
-
 pub(crate) const MIB: u64 = 1 << 20;
 
 /// How many sizes have a number of divisions of their own: the powers of two from 1 MiB to 32 GiB.
@@ -80,18 +78,30 @@ pub enum Parser {
 impl Config {
     pub fn round(&self, request: u64) -> Option<u64> {
         const MIN: u64 = 512;
-        if request < MIN { return Some(MIN); }
+        if request < MIN {
+            return Some(MIN);
+        }
         let d = self.roundup_divisions[(request.ilog2().saturating_sub(20).min(15)) as usize];
         if d > 1 && request > MIN.saturating_mul(d) {
             let power = 1u64 << request.ilog2();
-            if power == request { return Some(request); }
+            if power == request {
+                return Some(request);
+            }
             let step = power / d;
-            if step == 0 { return power.checked_mul(2); }
+            if step == 0 {
+                return power.checked_mul(2);
+            }
             return request.checked_next_multiple_of(step);
         }
         request.checked_next_multiple_of(MIN)
     }
     pub fn segment_size(&self, rounded: u64) -> Option<u64> {
-        if rounded <= MIB { Some(2 * MIB) } else if rounded < 10 * MIB { Some(self.large_segment) } else { rounded.checked_next_multiple_of(2 * MIB) }
+        if rounded <= MIB {
+            Some(2 * MIB)
+        } else if rounded < 10 * MIB {
+            Some(self.large_segment)
+        } else {
+            rounded.checked_next_multiple_of(2 * MIB)
+        }
     }
 }

@@ -131,17 +131,26 @@ impl Allocator<'_> {
         true
     }
 
+    /// Where the whole pages inside a block begin, and their bytes.
+    pub(super) fn whole_pages(&self, block: Id) -> Option<(u64, u64)> {
+        let Block { addr, size, segment, .. } = self.blocks[block];
+        let (base, page) = (self.segments[segment].base, self.segments[segment].page.max(1));
+        let first = addr.saturating_sub(base).div_ceil(page);
+        let last = (addr.saturating_sub(base) + size) / page;
+        (first < last).then(|| (base + first * page, (last - first) * page))
+    }
+
     /// Unmaps the whole pages inside a free block. What is left of it stays free.
     pub(super) fn unmap(&mut self, block: Id) {
-        let Block { addr, size, prev, next, segment, pool, free_since, .. } = self.blocks[block];
-        let (base, page) = (self.segments[segment].base, self.segments[segment].page.max(1));
-        let first = (addr - base).div_ceil(page);
-        let last = (addr - base + size) / page;
-        if first >= last {
-            return;
+        if let Some((start, bytes)) = self.whole_pages(block) {
+            self.unmap_pages(block, start, bytes);
         }
+    }
+
+    /// Unmaps a part of a free block.
+    pub(super) fn unmap_pages(&mut self, block: Id, start: u64, bytes: u64) {
+        let Block { addr, size, prev, next, segment, pool, free_since, .. } = self.blocks[block];
         self.remove_free(block);
-        let (start, bytes) = (base + first * page, (last - first) * page);
         let (before, behind) = (start - addr, addr + size - start - bytes);
         let rest = |addr, size, prev, next| Block {
             addr,
@@ -181,6 +190,7 @@ impl Allocator<'_> {
             self.segments.remove(segment);
         }
         let n_segments = self.segments.len();
-        self.tally.segment(SegmentEvent { action: SegmentAction::Unmap, addr: start, size: bytes }, n_segments);
+        self.tally
+            .segment(SegmentEvent { action: SegmentAction::Unmap, addr: start, size: bytes }, n_segments);
     }
 }

@@ -145,7 +145,7 @@ impl<'a> Allocator<'a> {
 
     /// Every block with memory behind it: where it lies, its bytes and its state.
     pub(super) fn layout(&self) -> impl Iterator<Item = (u64, (u64, BlockState))> {
-        self.blocks.iter().filter_map(|block| Some((block.addr, (block.size, block.usage.state()?))))
+        self.blocks.numbered().filter_map(|(_, block)| Some((block.addr, (block.size, block.usage.state()?))))
     }
 
     /// The pool that serves a kind of requests of a stream.
@@ -159,7 +159,7 @@ impl<'a> Allocator<'a> {
             return known;
         }
         let pool = self.pools.len() as u16;
-        self.pools.push(Pool::new(kind, stream));
+        self.pools.push(Pool::new(kind));
         self.pools_of[place][kind as usize] = pool;
         pool
     }
@@ -207,7 +207,9 @@ impl<'a> Allocator<'a> {
         }
         match self.config.max_split_size {
             Some(max) if size < max && best.size >= max => None,
-            Some(max) if size >= max && best.size >= size.saturating_add(self.config.max_non_split_rounding) => {
+            Some(max)
+                if size >= max && best.size >= size.saturating_add(self.config.max_non_split_rounding) =>
+            {
                 None
             }
             _ => Some(best),
@@ -228,11 +230,12 @@ impl<'a> Allocator<'a> {
     fn split(&mut self, block: Id, size: u64) -> Id {
         let Block { size: whole, pool, .. } = self.blocks[block];
         let rest = whole.saturating_sub(size);
-        let is_split = if self.pools[usize::from(pool)].kind == PoolKind::Small || self.config.expandable_segments {
-            rest >= LEAST_BLOCK
-        } else {
-            self.config.max_split_size.is_none_or(|max| size < max) && rest > LARGE_REST
-        };
+        let is_split =
+            if self.pools[usize::from(pool)].kind == PoolKind::Small || self.config.expandable_segments {
+                rest >= LEAST_BLOCK
+            } else {
+                self.config.max_split_size.is_none_or(|max| size < max) && rest > LARGE_REST
+            };
         if !is_split {
             return block;
         }
@@ -290,7 +293,8 @@ impl<'a> Allocator<'a> {
             free_since: 0,
             owner: 0,
         });
-        self.tally.segment(SegmentEvent { action: SegmentAction::Alloc, addr: base, size }, self.segments.len());
+        self.tally
+            .segment(SegmentEvent { action: SegmentAction::Alloc, addr: base, size }, self.segments.len());
         block
     }
 

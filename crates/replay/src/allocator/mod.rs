@@ -1,11 +1,12 @@
 //! A simulator of PyTorch's CUDA caching allocator, driven by what a recording asked of it.
 //!
-//! [`Workload`] is what the program asked; [`reproduce`] replays it under the settings of the recording and tells how well that
-//! equals what was recorded; [`replay`] runs it under any others. Nothing of the recorded segments goes into a replay: it
-//! obtains and gives back memory by the allocator's own rules.
+//! [`Simulation::of`] replays a recording under its own settings and tells how well that equals what was recorded;
+//! [`Simulation::run`] runs it under any others. Nothing of the recorded segments goes into a run: it obtains and gives back
+//! memory by the allocator's own rules.
 
 mod addresses;
 mod block;
+mod bursts;
 mod config;
 mod expandable;
 mod machine;
@@ -15,12 +16,14 @@ mod private;
 mod release;
 mod replay;
 mod reproduce;
+mod simulation;
 mod start;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod workload;
 
 pub use config::{Config, Parser, Rules, Tie};
 pub use outcome::{Divergence, Limits, OutOfMemory, Outcome, Reproduction};
-pub use replay::replay;
-pub use reproduce::reproduce;
-pub use workload::{Unplayable, Workload};
+pub use simulation::Simulation;
+pub use workload::Unplayable;

@@ -86,6 +86,9 @@ pub struct Reproduction {
     pub first_divergence: Option<Divergence>,
     /// Bursts of memory given back that are taken as calls of `empty_cache()`, by the event they begin with.
     pub flushes: Vec<EventIdx>,
+    /// The least that the process could not have: it gave back all that was free rather than reserve that much. None where it
+    /// never had to.
+    pub refused: Option<u64>,
     /// What the replay under the recording's own settings came to.
     pub outcome: Outcome,
     /// Bytes reserved but free when the recording began.
@@ -103,6 +106,15 @@ impl Reproduction {
             && self.allocations == self.in_place
             && self.blocks == self.same_blocks
     }
+
+    /// How much differs, in events and blocks.
+    pub(super) fn differences(&self) -> u64 {
+        (self.recorded - self.reproduced)
+            + self.surplus
+            + (self.allocations - self.in_place)
+            + (self.blocks - self.same_blocks)
+            + u64::from(self.first_divergence.is_some())
+    }
 }
 
 /// Where a replay and a recording part.
@@ -114,4 +126,6 @@ pub struct Divergence {
     pub recorded: String,
     /// What the replay did, in words.
     pub replayed: String,
+    /// Whether memory was obtained when recorded that the replay does not need, or needs elsewhere.
+    pub is_elsewhere: bool,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vramscope_model::{PoolKind, StreamId};
+use vramscope_model::PoolKind;
 
 use super::block::Id;
 
@@ -25,7 +25,6 @@ impl Key {
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
     pub(super) kind: PoolKind,
-    pub(super) stream: StreamId,
     /// Free blocks, in the order in which they are found.
     pub(super) free: BTreeSet<Key>,
     /// What is not mapped in expandable segments, by address.
@@ -33,8 +32,8 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(kind: PoolKind, stream: StreamId) -> Self {
-        Self { kind, stream, free: BTreeSet::new(), unmapped: BTreeSet::new() }
+    pub(super) fn new(kind: PoolKind) -> Self {
+        Self { kind, free: BTreeSet::new(), unmapped: BTreeSet::new() }
     }
 
     /// Bytes that are free, and the largest block of them.

@@ -6,45 +6,45 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
-use vramscope_model::{Action, DeviceRecording, EventIdx, PoolId, Segment};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_model::{Action, DeviceRecording, EventIdx, PoolId, Segment, State};
 
 /// The part of a recording that is of private pools.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PrivatePools {
     /// Whether each event is of a private pool; empty where none is.
     events: Vec<bool>,
-    /// Segments that were there at the beginning: start and end.
-    at_start: BTreeMap<u64, u64>,
+    /// What was there at the beginning.
+    at_start: Ranges,
 }
 
 impl PrivatePools {
-    /// Tells them by what events say (torch 2.12 and later), else by the segments of the states.
-    pub(super) fn of(device: &DeviceRecording) -> Self {
+    /// Tells them by what events say (torch 2.12 and later), else by the segments of the states and by what is `known`: events
+    /// that obtained memory for private pools.
+    pub(super) fn of(device: &DeviceRecording, known: &[EventIdx]) -> Self {
         let events = &device.events;
-        let is_private = |segment: &&Segment| segment.pool != PoolId::DEFAULT;
         let by_event = events.iter().any(|event| event.pool != PoolId::DEFAULT);
-        if !by_event && !device.states.iter().any(|s| s.segments.iter().any(|s| is_private(&s))) {
+        let in_states = || device.states.iter().any(|s| s.segments.iter().any(is_private));
+        if !by_event && known.is_empty() && !in_states() {
             return Self::default();
         }
-        let origins = origins(device);
-        let mut this = Self { events: vec![false; events.len()], at_start: origins.at_start };
-        let mut ranges = this.at_start.clone();
+        let Origins { events: mut obtained, at_start } = origins(device);
+        obtained.extend(known.iter().map(|event| event.0));
+        let mut ranges = at_start.clone();
+        let mut this = Self { events: vec![false; events.len()], at_start };
         for (i, event) in events.iter().enumerate() {
-            let inside = || ranges.range(..=event.addr).next_back().is_some_and(|(_, &end)| event.addr < end);
+            let end = event.addr.saturating_add(event.size.0);
             let private = match event.action {
-                Action::SegmentAlloc | Action::SegmentMap => origins.events.contains_key(&(i as u32)),
+                _ if by_event => event.pool != PoolId::DEFAULT,
+                Action::SegmentMap if ranges.reach(event.addr) => true,
+                Action::SegmentAlloc | Action::SegmentMap => obtained.contains(&(i as u32)),
                 Action::Oom | Action::Snapshot => false,
-                _ => inside(),
+                _ => ranges.contain(event.addr),
             };
-            this.events[i] = if by_event { event.pool != PoolId::DEFAULT } else { private };
+            this.events[i] = private;
             match event.action {
-                Action::SegmentAlloc | Action::SegmentMap if this.events[i] => {
-                    ranges.insert(event.addr, event.addr.saturating_add(event.size.0));
-                }
-                Action::SegmentAlloc | Action::SegmentFree | Action::SegmentMap | Action::SegmentUnmap => {
-                    ranges.remove(&event.addr);
-                }
+                Action::SegmentAlloc | Action::SegmentMap if private => ranges.add(event.addr, end),
+                Action::SegmentFree | Action::SegmentUnmap => ranges.cut(event.addr, end),
                 _ => {}
             }
         }
@@ -59,57 +59,114 @@ impl PrivatePools {
 
     /// Whether an address was in a private pool at the beginning.
     pub(super) fn had(&self, addr: u64) -> bool {
-        self.at_start.range(..=addr).next_back().is_some_and(|(_, &end)| addr < end)
+        self.at_start.contain(addr)
     }
 
     /// Bytes of the segments that were there at the beginning.
     pub(super) fn reserved_at_start(&self) -> u64 {
-        self.at_start.iter().fold(0, |sum, (start, end)| sum.saturating_add(end - start))
+        self.at_start.0.iter().fold(0, |sum, (start, end)| sum.saturating_add(end - start))
     }
 }
 
-/// Where the private segments that states show came from.
+fn is_private(segment: &Segment) -> bool {
+    segment.pool != PoolId::DEFAULT
+}
+
+/// Ranges of addresses that do not overlap: their ends by their starts.
+#[derive(Clone, Debug, Default)]
+struct Ranges(BTreeMap<u64, u64>);
+
+impl Ranges {
+    fn add(&mut self, start: u64, end: u64) {
+        self.cut(start, end);
+        if start < end {
+            self.0.insert(start, end);
+        }
+    }
+
+    /// Takes out what lies between two addresses.
+    fn cut(&mut self, from: u64, to: u64) {
+        while let Some((&start, &end)) = self.0.range(..to).next_back()
+            && end > from
+        {
+            self.0.remove(&start);
+            if to < end {
+                self.0.insert(to, end);
+            }
+            if start < from {
+                self.0.insert(start, from);
+            }
+        }
+    }
+
+    /// Whether an address lies where the last range before it would grow to. Expandable segments have more room than that
+    /// between them.
+    fn reach(&self, addr: u64) -> bool {
+        const REACH: u64 = 1 << 30;
+        self.0.range(..=addr).next_back().is_some_and(|(_, &end)| addr < end.saturating_add(REACH))
+    }
+
+    fn contain(&self, addr: u64) -> bool {
+        self.0.range(..=addr).next_back().is_some_and(|(_, &end)| addr < end)
+    }
+}
+
+/// Where the private memory that states show came from.
 #[derive(Default)]
 struct Origins {
-    /// The events that obtained them.
-    events: FxHashMap<u32, ()>,
-    /// Those that no event obtained.
-    at_start: BTreeMap<u64, u64>,
+    /// The events that obtained it.
+    events: FxHashSet<u32>,
+    /// What no event obtained.
+    at_start: Ranges,
 }
 
 fn origins(device: &DeviceRecording) -> Origins {
+    let mut origins = Origins::default();
+    if !device.states.iter().any(|state| state.segments.iter().any(is_private)) {
+        return origins;
+    }
     let mut obtained: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
-    let mut maps: Vec<(u64, u32)> = Vec::new();
     for (i, event) in device.events.iter().enumerate() {
-        match event.action {
-            Action::SegmentAlloc => obtained.entry(event.addr).or_default().push(i as u32),
-            Action::SegmentMap => maps.push((event.addr, i as u32)),
-            _ => {}
+        if event.action == Action::SegmentAlloc {
+            obtained.entry(event.addr).or_default().push(i as u32);
         }
     }
-    maps.sort_unstable();
-    let mut origins = Origins::default();
     for state in &device.states {
         let Some(after) = state.after else { continue };
-        for segment in state.segments.iter().filter(|s| s.pool != PoolId::DEFAULT) {
-            if segment.expandable {
-                // Addresses of an expandable segment are never used for another.
-                let inside = maps.partition_point(|&(addr, _)| addr < segment.addr)
-                    ..maps.partition_point(|&(addr, _)| addr < segment.end());
-                if inside.is_empty() {
-                    origins.at_start.insert(segment.addr, segment.end());
-                }
-                origins.events.extend(maps[inside].iter().map(|&(_, event)| (event, ())));
-                continue;
-            }
+        for segment in state.segments.iter().filter(|s| is_private(s) && !s.expandable) {
             let last = obtained.get(&segment.addr).and_then(|events| {
                 events[..events.partition_point(|&event| event < after.0)].last().copied()
             });
             match last {
-                Some(event) => drop(origins.events.insert(event, ())),
-                None => drop(origins.at_start.insert(segment.addr, segment.end())),
+                Some(event) => drop(origins.events.insert(event)),
+                None => origins.at_start.add(segment.addr, segment.end()),
             }
         }
+        origins.follow_back(device, state);
     }
     origins
+}
+
+impl Origins {
+    /// Goes back from a state to the events that mapped what its expandable segments show.
+    fn follow_back(&mut self, device: &DeviceRecording, state: &State) {
+        let mut shown = Ranges::default();
+        for segment in state.segments.iter().filter(|s| is_private(s) && s.expandable) {
+            shown.add(segment.addr, segment.end());
+        }
+        let n = state.after.map_or(0, EventIdx::index).min(device.events.len());
+        for i in (0..n).rev() {
+            if shown.0.is_empty() {
+                return;
+            }
+            let event = device.events.get(i);
+            if event.action == Action::SegmentMap && shown.contain(event.addr) {
+                self.events.insert(i as u32);
+                shown.cut(event.addr, event.addr.saturating_add(event.size.0));
+            }
+        }
+        for (start, end) in shown.0 {
+            self.at_start.add(start, end);
+        }
+    }
 }

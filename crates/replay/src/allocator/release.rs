@@ -116,16 +116,27 @@ impl Allocator<'_> {
         }
     }
 
-    /// Whether memory can be given back otherwise than all at once.
-    pub(super) fn can_release_parts(&self) -> bool {
-        self.config.garbage_collection_threshold > 0.0 || self.config.max_split_size.is_some()
+    /// How many pieces [`Self::release_all`] would give back if nothing is pending.
+    pub(super) fn n_releasable(&self) -> usize {
+        let free = self.pools.iter().flat_map(|pool| pool.free.iter().map(|key| key.id));
+        free.filter(|&id| {
+            if self.is_expandable(id) { self.whole_pages(id).is_some() } else { !self.blocks[id].is_split() }
+        })
+        .count()
     }
 
-    /// Gives the segment back that begins at an address, if it is free as a whole.
-    pub(super) fn release_at(&mut self, addr: u64) {
+    /// Gives exactly that memory back, as far as it is free.
+    pub(super) fn release_at(&mut self, addr: u64, size: u64) {
+        let end = addr.saturating_add(size);
         let mut free = self.pools.iter().flat_map(|pool| pool.free.iter().map(|key| key.id));
-        let found = free.find(|&id| self.blocks[id].addr == addr);
-        if let Some(id) = found.filter(|&id| !self.blocks[id].is_split() && !self.is_expandable(id)) {
+        let around = free.find(|&id| {
+            let block = &self.blocks[id];
+            block.addr <= addr && end <= block.addr + block.size
+        });
+        let Some(id) = around else { return };
+        if self.is_expandable(id) {
+            self.unmap_pages(id, addr, size);
+        } else if !self.blocks[id].is_split() {
             self.release(id);
         }
     }

@@ -7,24 +7,30 @@ use vramscope_model::EventIdx;
 use super::block::{Id, NONE};
 use super::config::{Config, Rules};
 use super::machine::{Allocator, Failed};
-use super::outcome::{Limits, OutOfMemory, Outcome, Reproduction};
+use super::outcome::{Limits, OutOfMemory, Outcome};
 use super::tally::SegmentAction;
 use super::workload::{Call, Request, Step, Workload};
 
 /// Runs a workload from its beginning to its end, or until memory runs out.
 ///
-/// Blocks from before the recording are requested anew, by address. Of the memory that was given back in the recording only
-/// what `reproduction` takes for calls of `empty_cache()` is given back here; the rest the allocator decides by itself.
-pub fn replay(
+/// It begins with what was there when the recording began if `as_recorded`, else blocks from before the recording are requested
+/// anew, by address. Of the memory that was given back in the recording only `flushes`, the calls of `empty_cache()`, are given
+/// back here; the rest the allocator decides by itself.
+pub(super) fn replay(
     workload: &Workload,
     config: &Config,
     rules: Rules,
     limits: &Limits,
-    reproduction: &Reproduction,
+    flushes: &[EventIdx],
+    as_recorded: bool,
 ) -> Outcome {
     let mut player = Player::new(workload, config, rules, *limits);
-    player.start_anew();
-    let mut flushes = reproduction.flushes.iter().peekable();
+    if as_recorded {
+        player.start_as_recorded();
+    } else {
+        player.start_anew();
+    }
+    let mut flushes = flushes.iter().peekable();
     for step in &workload.steps {
         let is_flush = matches!(step.call, Call::GiveBack { .. }) && {
             while flushes.next_if(|&&flush| flush < step.event).is_some() {}
@@ -54,7 +60,13 @@ impl<'a> Player<'a> {
         let mut allocator = Allocator::new(config, rules, limits);
         let (reserved, allocated) = workload.private_at_start;
         allocator.tally.set_private(reserved, allocated);
-        Self { allocator, workload, blocks: vec![NONE; workload.requests.len()], oom: None, rescued: Vec::new() }
+        Self {
+            allocator,
+            workload,
+            blocks: vec![NONE; workload.requests.len()],
+            oom: None,
+            rescued: Vec::new(),
+        }
     }
 
     /// Requests what was there before the recording.
@@ -64,6 +76,7 @@ impl<'a> Player<'a> {
                 self.free(block.owner, true);
             }
         }
+        self.allocator.tally.forget_calls();
     }
 
     /// Puts what was there before the recording where it was.

@@ -5,6 +5,7 @@
 use rustc_hash::FxHashMap;
 use vramscope_model::{Action, BlockState, Bytes, DeviceRecording, EventIdx, PoolId};
 
+use super::bursts::{Burst, reasons};
 use super::config::{Config, Rules};
 use super::outcome::{Divergence, Limits, Reproduction};
 use super::replay::Player;
@@ -14,18 +15,29 @@ use super::workload::{Call, Step, Workload};
 /// Replays a recording under its own settings, with new segments at the addresses that were recorded.
 ///
 /// Memory that was given back without need is given back at the same moments, for `empty_cache()` leaves no event of its own.
-pub fn reproduce(device: &DeviceRecording, workload: &Workload, config: &Config, rules: Rules) -> Reproduction {
+pub(super) fn reproduce(
+    device: &DeviceRecording,
+    workload: &Workload,
+    config: &Config,
+    rules: Rules,
+) -> Reproduction {
     let mut player = Player::new(workload, config, rules, Limits::default());
     player.allocator.tally.log = Some(Vec::new());
     player.start_as_recorded();
-    let mut comparison = Comparison { device, workload, player, seen: 0, result: Reproduction::default() };
+    let mut comparison =
+        Comparison { device, workload, player, seen: 0, bursts: Vec::new(), result: Reproduction::default() };
     for (place, step) in workload.steps.iter().enumerate() {
         comparison.follow(*step, workload.steps.get(place + 1));
     }
     comparison.check_events(device.events.len());
     comparison.check_last_state();
-    let mut result = comparison.result;
-    result.outcome = comparison.player.finish();
+    let Comparison { mut result, bursts, player, .. } = comparison;
+    result.outcome = player.finish();
+    let reasons = reasons(&bursts, result.outcome.peak_reserved, !workload.failed.is_empty());
+    result.flushes = reasons.calls;
+    result.refused = reasons.refused;
+    result.cached_at_start = workload.start.free_bytes();
+    result.private_peak = workload.private.iter().map(|p| p.0).fold(workload.private_at_start.0, u64::max);
     result
 }
 
@@ -35,6 +47,7 @@ struct Comparison<'a> {
     player: Player<'a>,
     /// Segment events before this place were compared.
     seen: usize,
+    bursts: Vec<Burst>,
     result: Reproduction,
 }
 
@@ -44,7 +57,8 @@ impl Comparison<'_> {
         match step.call {
             Call::Malloc(id) => {
                 let recorded = self.recorded(self.seen..at);
-                let given = recorded.iter().filter(|e| matches!(e.action, SegmentAction::Alloc | SegmentAction::Map));
+                let given =
+                    recorded.iter().filter(|e| matches!(e.action, SegmentAction::Alloc | SegmentAction::Map));
                 self.player.allocator.addresses.give(given.map(|e| e.addr));
                 self.player.play(step);
                 self.check_events(at);
@@ -56,8 +70,7 @@ impl Comparison<'_> {
                 self.check_events(until.index());
             }
             Call::Fail { .. } => {
-                // Everything was tried, in vain.
-                self.player.flush();
+                // Everything was tried, in vain; what was given back meanwhile has steps of its own.
                 self.check_events(at);
             }
             Call::Free(_) | Call::Request(_) | Call::Complete(_) | Call::Private(_) => {
@@ -69,40 +82,34 @@ impl Comparison<'_> {
     /// Memory went back to the driver: all that was free, or a part.
     fn give_back(&mut self, from: usize, until: usize, next: Option<&Step>) {
         let recorded = self.recorded(from..until);
-        let before = self.player.allocator.can_release_parts().then(|| self.player.allocator.clone());
-        let reserved = self.player.allocator.tally.reserved;
-        self.player.flush();
-        if let Some(before) = before
-            && self.player.allocator.tally.log.as_ref().is_some_and(|log| log.len() > recorded.len())
-        {
-            // Less was given back than `empty_cache()` would: garbage was collected, or room made for one request.
-            self.player.allocator = before;
+        let allocator = &mut self.player.allocator;
+        let reserved = allocator.tally.reserved;
+        if !allocator.pending.is_empty() || allocator.n_releasable() > recorded.len() {
+            // `empty_cache()` waits for every stream and gives back all that is free. This was less: garbage was collected, or
+            // room made for one request.
             for event in &recorded {
-                self.player.allocator.release_at(event.addr);
+                allocator.release_at(event.addr, event.size);
             }
             return;
         }
-        if !self.makes_room(from, until, reserved, next) {
-            self.result.flushes.push(EventIdx(from as u32));
-        }
+        self.player.flush();
+        let without = self.reserved_without(from, until, reserved, next);
+        self.bursts.push(Burst { event: EventIdx(from as u32), without });
     }
 
-    /// Whether all was given back because a request could not be served otherwise: because it failed even so, or because more
-    /// was needed than the process ever had, and requests failed for that reason at other times.
-    fn makes_room(&self, from: usize, until: usize, reserved: u64, next: Option<&Step>) -> bool {
-        if self.workload.failed.is_empty() {
-            return false;
-        }
-        match next {
-            Some(Step { call: Call::Fail { .. }, .. }) => true,
-            Some(Step { call: Call::Malloc(_), event }) => {
-                let stacks = self.device.events.stacks();
-                let same_place = stacks.get(from) == stacks.get(event.index());
-                let obtained = self.recorded(until..event.index()).iter().map(|e| e.size).sum::<u64>();
-                same_place && obtained > 0 && reserved.saturating_add(obtained) > self.player.allocator.tally.peak_reserved
-            }
-            _ => false,
-        }
+    /// What would have been reserved had nothing been given back, if that came right before a request that obtained memory or
+    /// failed, from the same place in the program.
+    fn reserved_without(&self, from: usize, until: usize, reserved: u64, next: Option<&Step>) -> Option<u64> {
+        let next = next?;
+        let stacks = self.device.events.stacks();
+        let same_place = stacks.get(from) == stacks.get(next.event.index());
+        let obtained = match next.call {
+            Call::Malloc(_) => self.recorded(until..next.event.index()).iter().map(|e| e.size).sum::<u64>(),
+            Call::Fail { place } => self.workload.failed.get(place as usize).map_or(0, |failed| failed.size),
+            _ => 0,
+        };
+        let private = self.player.allocator.tally.private.0;
+        (same_place && obtained > 0).then(|| reserved.saturating_add(private).saturating_add(obtained))
     }
 
     /// Segment events of the trace outside private pools.
@@ -154,7 +161,17 @@ impl Comparison<'_> {
         sorted.sort_unstable();
         recorded.sort_unstable();
         if sorted != recorded {
-            self.part(EventIdx(until.min(self.device.events.len()) as u32), &events_in_words(&recorded), &events_in_words(&sorted));
+            let parts_here = self.result.first_divergence.is_none();
+            self.part(
+                EventIdx(until.min(self.device.events.len()) as u32),
+                &events_in_words(&recorded),
+                &events_in_words(&sorted),
+            );
+            if let Some(divergence) = self.result.first_divergence.as_mut().filter(|_| parts_here) {
+                let is_growth = recorded.iter().all(|e| e.action == SegmentAction::Map);
+                let is_elsewhere = is_growth && replayed.iter().any(|e| !recorded.contains(e));
+                divergence.is_elsewhere = !recorded.is_empty() && (replayed.is_empty() || is_elsewhere);
+            }
         }
     }
 
@@ -163,7 +180,9 @@ impl Comparison<'_> {
         let recorded = self.device.events.addrs()[event.index()];
         match self.player.addr(id) {
             Some(addr) if addr == recorded => self.result.in_place += 1,
-            Some(addr) => self.part(event, &format!("a block at {recorded:#x}"), &format!("one at {addr:#x}")),
+            Some(addr) => {
+                self.part(event, &format!("a block at {recorded:#x}"), &format!("one at {addr:#x}"));
+            }
             None => self.part(event, &format!("a block at {recorded:#x}"), "none"),
         }
     }
@@ -188,7 +207,10 @@ impl Comparison<'_> {
                 continue;
             }
             let recorded = block_in_words(block.addr, size, block.state);
-            let found = found.map_or_else(|| "none there".to_owned(), |(size, state)| block_in_words(block.addr, size, state));
+            let found = found.map_or_else(
+                || "none there".to_owned(),
+                |(size, state)| block_in_words(block.addr, size, state),
+            );
             self.part(end, &recorded, &found);
         }
         if let Some((addr, (size, state))) = replayed.into_iter().min_by_key(|(addr, _)| *addr) {
@@ -200,7 +222,8 @@ impl Comparison<'_> {
     fn part(&mut self, event: EventIdx, recorded: &str, replayed: &str) {
         if self.result.first_divergence.is_none() {
             let (recorded, replayed) = (recorded.to_owned(), replayed.to_owned());
-            self.result.first_divergence = Some(Divergence { event, recorded, replayed });
+            self.result.first_divergence =
+                Some(Divergence { event, recorded, replayed, is_elsewhere: false });
         }
     }
 }

@@ -80,7 +80,20 @@ impl Start {
                 _ => {}
             }
         }
+        this.drop_overlaps();
         this
+    }
+
+    /// What overlaps cannot be true. The first of two is believed.
+    fn drop_overlaps(&mut self) {
+        let mut end = 0;
+        self.ranges.retain(|&addr, range| {
+            let is_sound = end <= addr && addr < range.end;
+            if is_sound {
+                end = range.end;
+            }
+            is_sound
+        });
     }
 
     fn note_lowest(&mut self, addr: u64, range: Range) {
@@ -127,6 +140,13 @@ impl Start {
             range = Range { end: range.end, ..prev };
         }
         self.ranges.insert(start, range);
+    }
+
+    /// Bytes that were reserved but in nobody's hands.
+    pub(super) fn free_bytes(&self) -> u64 {
+        let reserved =
+            self.ranges.iter().fold(0u64, |sum, (addr, range)| sum.saturating_add(range.end - addr));
+        self.blocks.iter().fold(reserved, |left, block| left.saturating_sub(block.size))
     }
 
     /// What lies in a range, piece by piece.
@@ -212,7 +232,8 @@ impl Allocator<'_> {
                 self.lay_out(pool, segment, &pieces, &mut place);
             }
         }
-        let reserved = start.ranges.iter().fold(0u64, |sum, (addr, range)| sum.saturating_add(range.end - addr));
+        let reserved =
+            start.ranges.iter().fold(0u64, |sum, (addr, range)| sum.saturating_add(range.end - addr));
         self.tally.begin(reserved, self.segments.len());
     }
 
@@ -221,8 +242,7 @@ impl Allocator<'_> {
         let mut prev = NONE;
         for piece in pieces {
             let &Piece { addr, size, usage, owner } = piece;
-            let block =
-                Block { addr, size, prev, next: NONE, segment, pool, usage, free_since: 0, owner };
+            let block = Block { addr, size, prev, next: NONE, segment, pool, usage, free_since: 0, owner };
             let id = self.blocks.add(block);
             self.link_next(prev, id);
             prev = id;

@@ -77,6 +77,13 @@ impl Tally {
         }
     }
 
+    /// Calls until now were made before the recording began.
+    pub(super) fn forget_calls(&mut self) {
+        self.calls = [0; 4];
+        self.retries = 0;
+        self.collections = 0;
+    }
+
     /// What is reserved from the beginning, in how many segments.
     pub(super) fn begin(&mut self, reserved: u64, n_segments: usize) {
         self.reserved = reserved;

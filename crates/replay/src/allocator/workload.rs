@@ -77,15 +77,19 @@ impl Unplayable {
             Self::NoHistory => {
                 "call `torch.cuda.memory._record_memory_history()` before the work that is to be recorded"
             }
-            Self::NoFrees => "record with torch 2.1 or later, and without leaving out `free_requested` and `free_completed`",
-            Self::Gap => "take the snapshot while history is still recorded, and give all snapshots of the run",
+            Self::NoFrees => {
+                "record with torch 2.1 or later, and without leaving out `free_requested` and `free_completed`"
+            }
+            Self::Gap => {
+                "take the snapshot while history is still recorded, and give all snapshots of the run"
+            }
         }
     }
 }
 
 /// The requests and frees of one device, without where the allocator put what.
 #[derive(Clone, Debug, Default)]
-pub struct Workload {
+pub(super) struct Workload {
     pub(super) steps: Vec<Step>,
     /// Every request; those of blocks from before the recording come first.
     pub(super) requests: Vec<Request>,
@@ -102,38 +106,29 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// How many steps there are.
-    pub fn len(&self) -> usize {
-        self.steps.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-}
-
-impl Workload {
     /// What a device's recording asks of the allocator.
     ///
     /// # Errors
     /// Where the recording does not hold enough to replay.
-    pub fn of(
+    pub(super) fn of(
         device: &DeviceRecording,
         lifetimes: &Lifetimes,
         settings: Option<&Settings>,
+        private: PrivatePools,
     ) -> Result<Self, Unplayable> {
         if device.events.count(Action::Alloc) == 0 {
             return Err(Unplayable::NoHistory);
         }
-        if !lifetimes.agreement().records_frees && lifetimes.all().any(|id| lifetimes.death(id) != Death::Alive) {
+        if !lifetimes.agreement().records_frees
+            && lifetimes.all().any(|id| lifetimes.death(id) != Death::Alive)
+        {
             return Err(Unplayable::NoFrees);
         }
         let mut builder = Builder {
             device,
             lifetimes,
             settings,
-            private: PrivatePools::of(device),
+            private,
             waiting: HashMap::default(),
             unseen: unseen_frees(lifetimes),
             held_privately: (0, 0),

@@ -1,0 +1,143 @@
+//! A recording made ready to be run under any settings.
+
+use vramscope_model::{Action, DeviceRecording, Event, EventIdx, PoolId, Settings, State};
+
+use super::config::{Config, Rules};
+use super::outcome::{Limits, Outcome, Reproduction};
+use super::private::PrivatePools;
+use super::replay::replay;
+use super::reproduce::reproduce;
+use super::workload::{Unplayable, Workload};
+use crate::lifetimes::Lifetimes;
+
+/// What was asked of the allocator in a recording, and how well its replay equals the recording.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    workload: Workload,
+    config: Config,
+    rules: Rules,
+    reproduction: Reproduction,
+}
+
+/// How often a segment is taken for one of a private pool and everything begun again.
+const MOST_GUESSES: usize = 64;
+
+impl Simulation {
+    /// Replays a recording under each of the settings and rules that it may have been made under, and keeps those under which it
+    /// is equalled best; earlier ones are preferred.
+    ///
+    /// A segment that was obtained although a free block would have served is one of a private pool (of a captured graph, say)
+    /// of which nothing is left at the end: it is taken as recorded.
+    ///
+    /// # Errors
+    /// Where the recording does not hold enough to replay.
+    pub fn of(
+        device: &DeviceRecording,
+        lifetimes: &Lifetimes,
+        settings: Option<&Settings>,
+        candidates: &[(Config, Rules)],
+    ) -> Result<Self, Unplayable> {
+        let mut best: Option<Self> = None;
+        for (config, rules) in candidates {
+            let this = Self::under(device, lifetimes, settings, config, *rules)?;
+            let is_exact = this.reproduction.is_exact();
+            if best
+                .as_ref()
+                .is_none_or(|best| this.reproduction.differences() < best.reproduction.differences())
+            {
+                best = Some(this);
+            }
+            if is_exact {
+                break;
+            }
+        }
+        best.ok_or(Unplayable::NoHistory)
+    }
+
+    fn under(
+        device: &DeviceRecording,
+        lifetimes: &Lifetimes,
+        settings: Option<&Settings>,
+        config: &Config,
+        rules: Rules,
+    ) -> Result<Self, Unplayable> {
+        // Where the settings are a guess themselves, anything could be explained.
+        let may_guess = settings.is_none_or(|s| s.expandable_segments == config.expandable_segments);
+        let play = |private: &[EventIdx]| -> Result<Self, Unplayable> {
+            let pools = PrivatePools::of(device, private);
+            let workload = Workload::of(device, lifetimes, settings, pools)?;
+            let reproduction = reproduce(device, &workload, config, rules);
+            Ok(Self { workload, config: config.clone(), rules, reproduction })
+        };
+        let mut best = play(&[])?;
+        let mut private = Vec::new();
+        let mut last = best.reproduction.clone();
+        while let Some(segment) = misplaced_segment(device, &last)
+            && may_guess
+            && private.len() < MOST_GUESSES
+        {
+            private.push(segment);
+            let next = play(&private)?;
+            last = next.reproduction.clone();
+            if next.reproduction.differences() < best.reproduction.differences() {
+                best = next;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Runs the recorded requests under some settings, from the beginning to the end or until memory runs out.
+    ///
+    /// Under the recording's own settings it begins with what was there when the recording began; under any others the blocks
+    /// from before it are requested anew.
+    pub fn run(&self, config: &Config, limits: &Limits) -> Outcome {
+        let is_own = config == &self.config;
+        if is_own && limits == &Limits::default() {
+            return self.reproduction.outcome.clone();
+        }
+        replay(&self.workload, config, self.rules, limits, &self.reproduction.flushes, is_own)
+    }
+
+    /// The settings that the recording was made under.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The rules of the release that made it.
+    pub fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// How well a replay under them equals the recording.
+    pub fn reproduction(&self) -> &Reproduction {
+        &self.reproduction
+    }
+}
+
+/// The memory at which replay and recording part because the replay needs none, or elsewhere, unless it is known to be of the
+/// default pool.
+fn misplaced_segment(device: &DeviceRecording, reproduction: &Reproduction) -> Option<EventIdx> {
+    let at = reproduction.first_divergence.as_ref().filter(|d| d.is_elsewhere)?.event;
+    let actions = device.events.actions();
+    let before = actions.get(..at.index())?;
+    let segment = before
+        .iter()
+        .rposition(|a| matches!(a, Action::SegmentAlloc | Action::SegmentMap | Action::Alloc))?;
+    if actions[segment] == Action::Alloc {
+        return None;
+    }
+    let addr = device.events.addrs()[segment];
+    let is_shown = |state: &State| {
+        let place = state.segments.partition_point(|s| s.addr <= addr).checked_sub(1);
+        let shown = place.map(|i| &state.segments[i]).filter(|s| addr < s.end() && s.pool == PoolId::DEFAULT);
+        // It may have been given back and obtained again before the state.
+        shown.is_some() && !device.events.iter().skip(segment + 1).any(|event| gives_back(&event, addr))
+    };
+    (!device.states.iter().any(is_shown)).then_some(EventIdx(segment as u32))
+}
+
+fn gives_back(event: &Event, addr: u64) -> bool {
+    matches!(event.action, Action::SegmentFree | Action::SegmentUnmap)
+        && event.addr <= addr
+        && addr < event.addr.saturating_add(event.size.0)
+}

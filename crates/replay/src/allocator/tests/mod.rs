@@ -1,0 +1,4 @@
+//! The allocator against what is known of it.
+
+mod invariants;
+mod vectors;
