@@ -20,6 +20,9 @@ pub struct Trial {
     pub unlimited: Option<Outcome>,
     /// The most bytes that could be reserved; none where that is not known.
     pub limit: Option<u64>,
+    /// Of the recording's own settings: their peak if the run begins as it does under all others, without what was cached
+    /// when the recording began. None where nothing was there.
+    pub anew: Option<u64>,
 }
 
 impl Trial {
@@ -159,7 +162,8 @@ pub fn recommend(trials: &[Trial], doubt: Doubt) -> Option<Judgement> {
         let peak = trials.get(choice)?.outcome.peak_reserved;
         return chosen(trials, choice, Reason::Fits { peak, limit });
     }
-    let from = own.outcome.peak_reserved;
+    // What was left over from before the recording no setting can be credited with.
+    let from = own.anew.map_or(own.outcome.peak_reserved, |anew| anew.min(own.outcome.peak_reserved));
     let worth = WORTH_BYTES.max((WORTH_SHARE * from as f64).ceil() as u64).max(doubt.bytes.saturating_mul(2));
     let saved = |trial: &Trial| from.saturating_sub(trial.outcome.peak_reserved);
     let gains: Vec<usize> = fitting().filter(|(_, trial)| saved(trial) >= worth).map(|(i, _)| i).collect();
@@ -229,7 +233,7 @@ mod tests {
             segment_allocs: calls,
             ..Outcome::default()
         };
-        Trial { conf: conf.to_owned(), outcome, unlimited: None, limit: None }
+        Trial { conf: conf.to_owned(), outcome, unlimited: None, limit: None, anew: None }
     }
 
     /// The same, but memory ran out at a request for so many MiB.
@@ -289,6 +293,14 @@ mod tests {
         check(&just_worth_it, 0, Some(1), Reason::Lower { from: 700 * MIB, to: 636 * MIB });
         check(&just_worth_it, 33, None, Reason::NoGain { best: Some(1) });
         check(&just_worth_it, 141, None, Reason::Unreliable);
+    }
+
+    #[test]
+    fn no_setting_is_credited_with_what_is_left_over_from_before() {
+        let own = Trial { anew: Some(700 * MIB), ..trial("", 1000, 500, 10) };
+        check(&[own.clone(), trial("a:1", 690, 500, 5)], 0, None, Reason::NoGain { best: Some(1) });
+        let lower = [own, trial("a:1", 600, 500, 5)];
+        check(&lower, 0, Some(1), Reason::Lower { from: 700 * MIB, to: 600 * MIB });
     }
 
     #[test]

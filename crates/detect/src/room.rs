@@ -20,17 +20,17 @@ pub enum RoomSource {
     Unknown,
     /// The user told how many bytes the device has for this process.
     Told(u64),
-    /// A request failed in the recording.
+    /// The recording shows what could not be had.
     Recorded(Refusal),
 }
 
-/// What requests that failed in the recording give away.
+/// What requests give away that failed in the recording, or were served only after all unused memory was given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The last request that failed.
-    pub event: EventIdx,
-    /// Whether the driver had nothing left; otherwise a memory fraction was set.
-    pub by_driver: bool,
+    /// The last request that failed; none where all were served in the end.
+    pub event: Option<EventIdx>,
+    /// Whether a memory fraction was set: the driver had enough left. Otherwise it had not, or it is not known.
+    pub by_fraction: bool,
     /// The process could reserve this many bytes.
     pub at_least: u64,
     /// It could not reserve this many.
@@ -38,17 +38,20 @@ pub struct Refusal {
 }
 
 impl Room {
-    /// What is known of a device.
+    /// What is known of a device. `refused` bytes could not be reserved, so that unused memory was given back instead.
     pub fn of(
         device: &DeviceRecording,
         lifetimes: &Lifetimes,
         own: &Config,
+        refused: Option<u64>,
         capacity: Option<u64>,
         fraction: Option<f64>,
     ) -> Self {
         let source = match capacity {
             Some(capacity) => RoomSource::Told(capacity),
-            None => refusal(device, lifetimes, own).map_or(RoomSource::Unknown, RoomSource::Recorded),
+            None => {
+                refusal(device, lifetimes, own, refused).map_or(RoomSource::Unknown, RoomSource::Recorded)
+            }
         };
         Self { source, fraction }
     }
@@ -61,13 +64,18 @@ impl Room {
                 let reserved = self.reserved_limit(capacity, config, rules);
                 Limits { capacity: Some(capacity), reserved, total: Some(capacity) }
             }
-            RoomSource::Recorded(Refusal { by_driver: true, at_least, .. }) => {
-                Limits { capacity: Some(at_least), ..Limits::default() }
-            }
-            RoomSource::Recorded(Refusal { at_least, .. }) => {
+            RoomSource::Recorded(Refusal { by_fraction: true, at_least, .. }) => {
                 Limits { reserved: Some(at_least), ..Limits::default() }
             }
+            RoomSource::Recorded(Refusal { at_least, .. }) => {
+                Limits { capacity: Some(at_least), ..Limits::default() }
+            }
         }
+    }
+
+    /// Whether the limit is only concluded from memory that was given back: no request failed.
+    pub fn is_guess(&self) -> bool {
+        matches!(self.source, RoomSource::Recorded(Refusal { event: None, .. }))
     }
 
     /// The share of the device's memory that holds under some settings; none for all of it.
@@ -81,7 +89,7 @@ impl Room {
         let is_unknown = match self.source {
             RoomSource::Unknown => true,
             RoomSource::Told(_) => false,
-            RoomSource::Recorded(refusal) => refusal.by_driver,
+            RoomSource::Recorded(refusal) => !refusal.by_fraction,
         };
         self.fraction(config).filter(|&f| is_unknown && f < 1.0)
     }
@@ -116,9 +124,14 @@ impl Failed {
 }
 
 /// What the process could reserve and what it could not, by all that it was given and refused.
-fn refusal(device: &DeviceRecording, lifetimes: &Lifetimes, own: &Config) -> Option<Refusal> {
+fn refusal(
+    device: &DeviceRecording,
+    lifetimes: &Lifetimes,
+    own: &Config,
+    refused: Option<u64>,
+) -> Option<Refusal> {
     let events = &device.events;
-    if !events.actions().contains(&Action::Oom) {
+    if refused.is_none() && events.count(Action::Oom) == 0 {
         return None;
     }
     let mut failed: Vec<Failed> = Vec::new();
@@ -148,17 +161,17 @@ fn refusal(device: &DeviceRecording, lifetimes: &Lifetimes, own: &Config) -> Opt
         }
         reserved = level.reserved.0;
     });
-    let last = failed.last()?;
-    let (event, by_driver) = (last.event, last.by_driver());
-    let alike = failed.iter().filter(|f| f.by_driver() == by_driver);
-    let below = alike.clone().map(|f| f.reserved.saturating_add(f.wanted)).min()?;
-    if by_driver {
+    let event = failed.last().map(|last| last.event);
+    let by_fraction = failed.last().is_some_and(|last| !last.by_driver());
+    failed.retain(|one| one.by_driver() != by_fraction);
+    let too_much = failed.iter().map(|f| f.reserved.saturating_add(f.wanted));
+    let below = too_much.chain(refused).min()?;
+    if !by_fraction && let Some(could_have) = failed.iter().map(|f| f.reserved.saturating_add(f.free)).min() {
         // What the driver had left it would have given.
-        let could_have = alike.map(|f| f.reserved.saturating_add(f.free)).min()?;
         at_least = at_least.max(could_have);
     }
     // Where the limit changed on the way, what was once given counts.
-    Some(Refusal { event, by_driver, at_least, below: below.max(at_least.saturating_add(1)) })
+    Some(Refusal { event, by_fraction, at_least, below: below.max(at_least.saturating_add(1)) })
 }
 
 /// What is obtained from the driver for a request of so many bytes, rounded.
@@ -231,7 +244,7 @@ mod tests {
         let recording = join(vec![Snapshot { devices: vec![device], ..Snapshot::default() }], None);
         let device = &recording.devices[0];
         let lifetimes = Lifetimes::of(device, None);
-        Room::of(device, &lifetimes, &Config::default(), given.0, given.1)
+        Room::of(device, &lifetimes, &Config::default(), None, given.0, given.1)
     }
 
     fn rules(whole_fraction_is_limit: bool) -> Rules {
@@ -242,9 +255,10 @@ mod tests {
     fn a_request_that_failed_tells_the_limit() {
         let check = |action, asked, free, want| {
             let room = room(&[20 * MIB, 30 * MIB], action, asked, free, (None, None));
-            let RoomSource::Recorded(Refusal { by_driver, at_least, below, .. }) = room.source else {
+            let RoomSource::Recorded(Refusal { by_fraction, at_least, below, .. }) = room.source else {
                 panic!("{room:?}")
             };
+            let by_driver = !by_fraction;
             assert_eq!((by_driver, at_least / MIB, below / MIB), want, "{asked} {free}");
             let limits = room.limits(&Config::default(), rules(false));
             let of = |wanted| (wanted == by_driver).then_some(at_least);
@@ -256,6 +270,22 @@ mod tests {
         // 5 MiB would have needed a segment of 20.
         check(Action::SegmentAlloc, 5 * MIB, 900 * MIB, (false, 50, 70));
         check(Action::SegmentMap, 40 * MIB, 900 * MIB, (false, 50, 90));
+    }
+
+    #[test]
+    fn memory_that_was_given_back_instead_tells_it_too() {
+        let mut symbols = vramscope_model::Symbols::default();
+        let recording =
+            vramscope_model::script::recording(&mut symbols, "segment 20MiB\nalloc a 20MiB").unwrap();
+        let device = &recording.devices[0];
+        let lifetimes = Lifetimes::of(device, None);
+        let of = |refused| Room::of(device, &lifetimes, &Config::default(), refused, None, None);
+        assert_eq!(of(None).source, RoomSource::Unknown);
+        let room = of(Some(30 * MIB));
+        let want = Refusal { event: None, by_fraction: false, at_least: 20 * MIB, below: 30 * MIB };
+        assert_eq!(room.source, RoomSource::Recorded(want));
+        assert!(room.is_guess());
+        assert_eq!(room.limits(&Config::default(), rules(false)).capacity, Some(20 * MIB));
     }
 
     #[test]

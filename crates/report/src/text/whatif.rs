@@ -17,6 +17,8 @@ pub fn render(answer: &WhatIf, layout: &Layout<'_>) -> String {
     let mut page = Page::new(layout.palette, layout.width);
     page.paragraph(Span::new(role(answer), "WHAT IF"), INDENT + 1, &answer.headline);
     page.gap();
+    recommendation(&mut page, answer);
+    page.gap();
     page.paragraph(Span::new(Role::Dim, "read"), INDENT, &trials::subject(answer));
     if let Some(others) = trials::others(answer) {
         page.paragraph(Span::default(), INDENT, &others);
@@ -25,8 +27,6 @@ pub fn render(answer: &WhatIf, layout: &Layout<'_>) -> String {
     page.paragraph(Span::new(Role::Dim, "limit"), INDENT, &answer.limits.words);
     page.gap();
     settings(&mut page, answer, layout);
-    page.gap();
-    recommendation(&mut page, answer);
     page.gap();
     ran_out(&mut page, answer, layout);
     if layout.verbose {

@@ -31,7 +31,7 @@ pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings
         )
     }));
     all.extend(about_limits(found, limits, settings));
-    all.extend(about_the_beginning(found, check, settings));
+    all.extend(about_the_beginning(found, check));
     if check.private_peak > 0 {
         all.push(format!(
             "up to {} in private pools (CUDA graphs, `MemPool`) are taken as recorded under every setting",
@@ -81,7 +81,7 @@ fn about_limits(found: &Found<'_>, limits: &Limits, settings: &[Setting]) -> Vec
     all
 }
 
-fn about_the_beginning(found: &Found<'_>, check: &SelfCheck, settings: &[Setting]) -> Option<String> {
+fn about_the_beginning(found: &Found<'_>, check: &SelfCheck) -> Option<String> {
     if found.blocks_before == 0 {
         return None;
     }
@@ -94,11 +94,14 @@ fn about_the_beginning(found: &Found<'_>, check: &SelfCheck, settings: &[Setting
         let bytes = bytes(check.cached_at_start);
         told.push(format!(", and {bytes} that were reserved but unused then are left out"));
     }
-    let own = settings.first().filter(|own| own.oom.is_none()).map(Setting::needed);
-    if let Some(own) = own.filter(|&own| own != check.recorded_peak) {
-        let (own, recorded) = (bytes(own), bytes(check.recorded_peak));
+    let own = found.trials.first().filter(|own| own.outcome.oom.is_none());
+    if let Some((own, anew)) = own.and_then(|own| Some((own.needed(), own.anew?)))
+        && anew < own
+    {
+        let (own, anew) = (bytes(own), bytes(anew));
         told.push(format!(
-            "; so the recording's own setting peaks at {own} here, and at {recorded} when recorded"
+            "; without what was there before, the recording's own setting would peak at {anew} instead of {own}, and with that others \
+             are compared"
         ));
     }
     Some(told.concat())

@@ -7,9 +7,7 @@ use vramscope_detect::recommendation::{Doubt, Judgement, Trial, recommend};
 use vramscope_detect::settings::{Candidate, Demand, sweep};
 use vramscope_detect::{Refusal, Room, RoomSource, largest_request};
 use vramscope_model::{Action, DeviceRecording, EventIdx, Recording, Symbols};
-use vramscope_replay::allocator::{
-    self, Config, Limits, Outcome, Reproduction, Rules, Unplayable, Workload, replay, reproduce,
-};
+use vramscope_replay::allocator::{Config, Limits, Outcome, Reproduction, Rules, Simulation};
 use vramscope_replay::{Lifetimes, Steps, peak};
 
 use super::{
@@ -35,34 +33,40 @@ pub fn whatif(
     let (chosen, others) = choose(recordings, options.device)?;
     let Chosen { recording, device, ref lifetimes, recorded_peak, .. } = chosen;
     let settings = recording.settings.as_ref();
-    let workload =
-        Workload::of(device, lifetimes, settings).map_err(|why| unplayable(why, device.ordinal))?;
+    let may_be: Vec<(Config, Rules)> = Rules::of(&recording.features)
+        .into_iter()
+        .map(|rules| (own_settings(recording, device, rules).config, rules))
+        .collect();
+    let simulation = Simulation::of(device, lifetimes, settings, &may_be).map_err(|why| NoAnswer {
+        message: format!("device {} cannot be replayed: {why}", device.ordinal),
+        hint: why.hint().to_owned(),
+    })?;
+    let own = own_settings(recording, device, simulation.rules());
+    let refused = simulation.reproduction().refused;
+    let mut room =
+        Room::of(device, lifetimes, &own.config, refused, options.capacity, options.memory_fraction);
+    if room.is_guess() && run(&simulation, room, &own).outcome.oom.is_some() {
+        // Nothing failed in the recording.
+        room.source = RoomSource::Unknown;
+    }
+    let rules = simulation.rules();
+    let candidates = candidates(&Asked { recording, lifetimes, own: &own, rules, room }, options)?;
+    let anew = (lifetimes.n_before() > 0).then(|| needed_anew(&simulation, &own.config));
+    let candidates: Vec<Candidate> = std::iter::once(own).chain(candidates).collect();
 
-    let (rules, reproduction) = rules_of(recording, device, &workload);
-    let (own_conf, own, own_warnings) = own_settings(recording, device, rules);
-    let room = Room::of(device, lifetimes, &own, options.capacity, options.memory_fraction);
-    let first = Candidate { conf: own_conf, config: own, warnings: own_warnings };
-    let candidates = candidates(&Asked { recording, lifetimes, own: &first, rules, room }, options)?;
-    let candidates: Vec<Candidate> = std::iter::once(first).chain(candidates).collect();
-
-    let play = |candidate: &Candidate, limits: &Limits| {
-        replay(&workload, &candidate.config, rules, limits, &reproduction)
-    };
     let done = AtomicUsize::new(0);
-    let trials: Vec<Trial> = candidates
+    let mut trials: Vec<Trial> = candidates
         .par_iter()
         .map(|candidate| {
-            let limits = room.limits(&candidate.config, rules);
-            let outcome = play(candidate, &limits);
-            let is_limited = limits.capacity.is_some() || limits.reserved.is_some();
-            let unlimited =
-                (outcome.oom.is_some() && is_limited).then(|| play(candidate, &Limits::default()));
-            let limit = limits.capacity.into_iter().chain(limits.reserved).min();
+            let trial = run(&simulation, room, candidate);
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             on_progress(Progress { done, total: candidates.len() });
-            Trial { conf: candidate.conf.clone(), outcome, unlimited, limit }
+            trial
         })
         .collect();
+    if let Some(own) = trials.first_mut() {
+        own.anew = anew;
+    }
 
     let found = Found {
         files: chosen.inputs.iter().map(|input| input.path.clone()).collect(),
@@ -76,7 +80,7 @@ pub fn whatif(
         blocks_before: lifetimes.n_before() as u64,
         rules,
         room,
-        reproduction,
+        reproduction: simulation.reproduction(),
         candidates,
         trials,
         asked: options.confs.len(),
@@ -86,6 +90,23 @@ pub fn whatif(
         message: "nothing was replayed".to_owned(),
         hint: "give a setting with `--conf`, or `--sweep`".to_owned(),
     })
+}
+
+/// Runs the recording under a setting; if memory runs out, also without limits.
+fn run(simulation: &Simulation, room: Room, candidate: &Candidate) -> Trial {
+    let limits = room.limits(&candidate.config, simulation.rules());
+    let outcome = simulation.run(&candidate.config, &limits);
+    let limit = limits.capacity.into_iter().chain(limits.reserved).min();
+    let unlimited = (outcome.oom.is_some() && limit.is_some())
+        .then(|| simulation.run(&candidate.config, &Limits::default()));
+    Trial { conf: candidate.conf.clone(), outcome, unlimited, limit, anew: None }
+}
+
+/// What the recording's own settings need if they, too, begin without what was cached before the recording began.
+fn needed_anew(simulation: &Simulation, own: &Config) -> u64 {
+    // Other settings begin anew. Without limits this one changes nothing.
+    let other = Config { throw_on_cudamalloc_oom: !own.throw_on_cudamalloc_oom, ..own.clone() };
+    simulation.run(&other, &Limits::default()).peak_reserved
 }
 
 /// The device that is replayed.
@@ -150,16 +171,8 @@ impl Chosen<'_> {
     }
 }
 
-fn unplayable(why: Unplayable, device: u32) -> NoAnswer {
-    NoAnswer { message: format!("device {device} cannot be replayed: {why}"), hint: why.hint().to_owned() }
-}
-
-/// The settings of the recording: their text, what they mean, and what is odd about them.
-fn own_settings(
-    recording: &Recording,
-    device: &DeviceRecording,
-    rules: Rules,
-) -> (String, Config, Vec<String>) {
+/// The settings of the recording.
+fn own_settings(recording: &Recording, device: &DeviceRecording, rules: Rules) -> Candidate {
     let settings = recording.settings.as_ref();
     let (mut config, warnings) = Config::of_recording(settings, &rules);
     let mut conf = settings.map_or("", |s| s.conf.trim()).to_owned();
@@ -168,30 +181,7 @@ fn own_settings(
         config.expandable_segments = true;
         "expandable_segments:True".clone_into(&mut conf);
     }
-    (conf, config, warnings.iter().map(ToString::to_string).collect())
-}
-
-/// Of the rules that may have held, those under which the replay is closest to the recording.
-fn rules_of(recording: &Recording, device: &DeviceRecording, workload: &Workload) -> (Rules, Reproduction) {
-    let closeness =
-        |r: &Reproduction| (r.is_exact(), r.reproduced.saturating_sub(r.surplus), r.in_place, r.same_blocks);
-    let candidates = Rules::of(&recording.features);
-    let tried: Vec<(Rules, Reproduction)> = candidates
-        .into_par_iter()
-        .map(|rules| {
-            let (_, own, _) = own_settings(recording, device, rules);
-            (rules, reproduce(device, workload, &own, rules))
-        })
-        .collect();
-    // The first of equals.
-    tried.into_iter().rev().max_by_key(|(_, reproduction)| closeness(reproduction)).unwrap_or_else(|| {
-        let rules = Rules {
-            tie: allocator::Tie::Address,
-            parser: allocator::Parser::Since29,
-            whole_fraction_is_limit: false,
-        };
-        (rules, reproduce(device, workload, &Config::default(), rules))
-    })
+    Candidate { conf, config, warnings: warnings.iter().map(ToString::to_string).collect() }
 }
 
 /// What decides which settings are tried.
@@ -240,7 +230,7 @@ pub(super) struct Found<'a> {
     pub(super) blocks_before: u64,
     pub(super) rules: Rules,
     pub(super) room: Room,
-    pub(super) reproduction: Reproduction,
+    pub(super) reproduction: &'a Reproduction,
     pub(super) candidates: Vec<Candidate>,
     /// One for each candidate; the first is of the recording's own settings.
     pub(super) trials: Vec<Trial>,
@@ -252,7 +242,7 @@ pub(super) struct Found<'a> {
 
 impl Found<'_> {
     fn answer(self) -> Option<WhatIf> {
-        let Reproduction { recorded, reproduced, ref outcome, .. } = self.reproduction;
+        let &Reproduction { recorded, reproduced, ref outcome, .. } = self.reproduction;
         let bytes = self.recorded_peak.abs_diff(outcome.peak_reserved);
         let doubt = Doubt { bytes, recorded, reproduced };
         let judgement = recommend(&self.trials, doubt)?;
@@ -343,7 +333,7 @@ impl Found<'_> {
     }
 
     fn self_check(&self, step_of: impl Fn(EventIdx) -> Option<u64>) -> SelfCheck {
-        let r = &self.reproduction;
+        let r = self.reproduction;
         let mut check = SelfCheck {
             exact: r.is_exact(),
             recorded: r.recorded,

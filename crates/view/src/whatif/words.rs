@@ -338,14 +338,15 @@ pub(super) fn limits(limits: &Limits, room: &Room, step_of: impl Fn(EventIdx) ->
             }
             None => format!("the device has {} for this process", bytes(capacity)),
         },
-        RoomSource::Recorded(Refusal { event, by_driver, at_least, below }) => {
-            let when = when(event.0.into(), step_of(event));
-            let who = if by_driver {
-                format!("{when} the driver refused a request")
-            } else {
-                format!(
-                    "a memory fraction was set: {when} a request failed though the device had memory left"
-                )
+        RoomSource::Recorded(Refusal { event, by_fraction, at_least, below }) => {
+            let who = match event.map(|event| when(event.0.into(), step_of(event))) {
+                Some(when) if by_fraction => {
+                    format!(
+                        "a memory fraction was set: {when} a request failed though the device had memory left"
+                    )
+                }
+                Some(when) => format!("{when} the driver refused a request"),
+                None => "all unused memory was given back before more was obtained".to_owned(),
             };
             format!(
                 "{who}. {} could be reserved, {} could not; the lower figure is taken",
