@@ -99,14 +99,14 @@ pub(crate) fn oom(oom: &OutOfMemory, places: &Places) -> String {
         |step| format!("in step {} (event {})", grouped(step), grouped(oom.event)),
     );
     format!(
-        "memory runs out {when} at {}: {} are asked for with {} in use and {} reserved; of what is free in that pool the largest \
-         block has {} of {}",
+        "memory runs out {when} at {}: {} are asked for with {} in use and {} reserved; {} are free in that pool, {} of them in one \
+         piece",
         places.or_label(oom.site.as_ref(), &oom.label),
         mebibytes(oom.size),
         mebibytes(oom.allocated),
         mebibytes(oom.reserved),
-        mebibytes(oom.largest_free),
-        mebibytes(oom.free)
+        mebibytes(oom.free),
+        mebibytes(oom.largest_free)
     )
 }
 

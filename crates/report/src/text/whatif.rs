@@ -24,7 +24,8 @@ pub fn render(answer: &WhatIf, layout: &Layout<'_>) -> String {
         page.paragraph(Span::default(), INDENT, &others);
     }
     page.paragraph(Span::new(Role::Dim, "check"), INDENT, &answer.self_check.summary);
-    page.paragraph(Span::new(Role::Dim, "limit"), INDENT, &answer.limits.words);
+    let role = if answer.limits.fraction_binds_below.is_some() { Role::Warn } else { Role::Dim };
+    page.paragraph(Span::new(role, "limit"), INDENT, &answer.limits.words);
     page.gap();
     settings(&mut page, answer, layout);
     page.gap();
@@ -50,31 +51,20 @@ fn role(answer: &WhatIf) -> Role {
 
 /// The table of settings.
 fn settings(page: &mut Page, answer: &WhatIf, layout: &Layout<'_>) {
-    let mut columns = vec![Align::Right; trials::HEADS.len()];
-    columns.push(Align::Left);
-    let mut table = Table::new(&columns);
-    let heads: Vec<&str> = trials::HEADS.into_iter().chain(["setting"]).collect();
-    table.head(&heads);
+    let mut table = setting_table(&trials::HEADS);
     let own = answer.settings.first();
     let recommended = answer.recommended.and_then(|i| answer.settings.get(i));
     let listing = trials::listing(answer, layout.verbose);
     for setting in listing.rows {
         let is_recommended = recommended.is_some_and(|choice| std::ptr::eq(choice, setting));
         let figures = trials::figures(setting, own);
-        let mut cells: Vec<Span> = figures
+        let cells: Vec<Span> = figures
             .iter()
             .enumerate()
             .map(|(i, text)| Span::new(figure_role(i, setting, own), text))
             .collect();
         let role = if is_recommended { Role::Good } else { Role::Plain };
-        let mut keys = trials::keys(setting).into_iter();
-        cells.push(Span::new(role, keys.next().unwrap_or_default()));
-        table.row(cells);
-        for key in keys {
-            let mut cells = vec![Span::default(); trials::HEADS.len()];
-            cells.push(Span::new(role, key));
-            table.row(cells);
-        }
+        setting_rows(&mut table, cells, setting, role);
     }
     table.write(page, 0);
     if !listing.same.is_empty() {
@@ -133,21 +123,7 @@ fn ran_out(page: &mut Page, answer: &WhatIf, layout: &Layout<'_>) {
 
 /// The figures that the first table adds up or leaves out.
 fn details(page: &mut Page, answer: &WhatIf) {
-    let heads = [
-        "in use",
-        "peak in step",
-        "cudaMalloc",
-        "cudaFree",
-        "map",
-        "unmap",
-        "flushes",
-        "collects",
-        "setting",
-    ];
-    let mut columns = vec![Align::Right; heads.len() - 1];
-    columns.push(Align::Left);
-    let mut table = Table::new(&columns);
-    table.head(&heads);
+    let mut table = setting_table(&["in use", "step", "malloc", "free", "map", "unmap", "flush", "gc"]);
     for setting in trials::listing(answer, true).rows {
         let counts = [
             setting.segment_allocs,
@@ -159,13 +135,41 @@ fn details(page: &mut Page, answer: &WhatIf) {
         ];
         let mut cells: Vec<Span> = vec![
             human(setting.peak_allocated).into(),
-            setting.peak_step.map_or_else(|| "unknown".to_owned(), grouped).into(),
+            setting.peak_step.map_or_else(|| "–".to_owned(), grouped).into(),
         ];
         cells.extend(counts.map(|n| Span::from(grouped(n))));
-        cells.push(trials::keys(setting).concat().into());
-        table.row(cells);
+        setting_rows(&mut table, cells, setting, Role::Plain);
     }
     table.write(page, 0);
+    page.gap();
+    let legend = "in use: the most bytes that the program held; step: in which the most was reserved; malloc, free: calls of \
+                  cudaMalloc and cudaFree; map, unmap: of memory in expandable segments; flush: all unused memory given back; \
+                  gc: unused segments given back";
+    page.paragraph(Span::default(), 0, legend);
+}
+
+/// A table with figures of settings, which stand in the last column.
+fn setting_table(heads: &[&str]) -> Table {
+    let mut columns = vec![Align::Right; heads.len()];
+    columns.push(Align::Left);
+    let mut table = Table::new(&columns);
+    let heads: Vec<&str> = heads.iter().copied().chain(["setting"]).collect();
+    table.head(&heads);
+    table
+}
+
+/// The figures of a setting and its keys, each in a row of its own.
+fn setting_rows(table: &mut Table, figures: Vec<Span>, setting: &Setting, role: Role) {
+    let mut keys = trials::keys(setting).into_iter();
+    let below = vec![Span::default(); figures.len()];
+    let with = |mut cells: Vec<Span>, key: String| {
+        cells.push(Span::new(role, key));
+        cells
+    };
+    table.row(with(figures, keys.next().unwrap_or_default()));
+    for key in keys {
+        table.row(with(below.clone(), key));
+    }
 }
 
 fn caveats(page: &mut Page, answer: &WhatIf, layout: &Layout<'_>) {

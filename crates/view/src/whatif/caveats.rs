@@ -23,13 +23,6 @@ pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings
             )
         });
     }
-    all.extend(fractions(found).into_iter().map(|(fraction, least)| {
-        format!(
-            "the memory fraction of {fraction} is a share of a device whose memory is not known, so it limits nothing here; that \
-             holds for devices of {} or more, for smaller ones give `--capacity`",
-            at_least(least)
-        )
-    }));
     all.extend(about_limits(found, limits, settings));
     all.extend(about_the_beginning(found, check));
     if check.private_peak > 0 {
@@ -88,11 +81,10 @@ fn about_the_beginning(found: &Found<'_>, check: &SelfCheck) -> Option<String> {
     let blocks = count(found.blocks_before, "block");
     let are = if found.blocks_before == 1 { "is" } else { "are" };
     let mut told = vec![format!(
-        "the recording begins after the program did: {blocks} from before it {are} asked for anew"
+        "the recording begins after the program did: under other settings the {blocks} from before it {are} asked for anew"
     )];
     if check.cached_at_start > 0 {
-        let bytes = bytes(check.cached_at_start);
-        told.push(format!(", and {bytes} that were reserved but unused then are left out"));
+        told.push(format!(", without {} that were reserved but unused then", bytes(check.cached_at_start)));
     }
     let own = found.trials.first().filter(|own| own.outcome.oom.is_none());
     if let Some((own, anew)) = own.and_then(|own| Some((own.needed(), own.anew?)))
@@ -136,26 +128,4 @@ pub(super) fn fractions(found: &Found<'_>) -> Vec<(f64, u64)> {
 
 fn fraction_of(found: &Found<'_>, i: usize) -> Option<f64> {
     found.room.fraction_of_unknown(&found.candidates.get(i)?.config)
-}
-
-/// Bytes rounded up to what is shown, for a bound that must hold.
-fn at_least(least: u64) -> String {
-    const GIB: u64 = 1 << 30;
-    let tenths = u128::from(least) * 10;
-    let tenths = tenths.div_ceil(u128::from(GIB));
-    format!("{}.{} GiB", tenths / 10, tenths % 10)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bounds_are_rounded_up() {
-        assert_eq!(at_least(0), "0.0 GiB");
-        assert_eq!(at_least(1), "0.1 GiB");
-        assert_eq!(at_least(1 << 30), "1.0 GiB");
-        assert_eq!(at_least((1 << 30) + 1), "1.1 GiB");
-        assert_eq!(at_least(u64::MAX), "17179869184.0 GiB");
-    }
 }

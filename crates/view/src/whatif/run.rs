@@ -363,6 +363,7 @@ impl Found<'_> {
     fn limits(&self, step_of: impl Fn(EventIdx) -> Option<u64>) -> view::Limits {
         let Some(own) = self.candidates.first().map(|c| &c.config) else { return view::Limits::none() };
         let limits = self.room.limits(own, self.rules);
+        let fractions = caveats::fractions(self);
         let (source, below) = match self.room.source {
             RoomSource::Unknown => (LimitSource::Unknown, None),
             RoomSource::Told(_) => (LimitSource::Told, None),
@@ -373,11 +374,11 @@ impl Found<'_> {
             reserved_limit: limits.reserved,
             memory_fraction: self.room.fraction(own),
             below,
-            fraction_binds_below: caveats::fractions(self).into_iter().map(|(_, bytes)| bytes).max(),
+            fraction_binds_below: fractions.iter().map(|&(_, bytes)| bytes).max(),
             source,
             words: String::new(),
         };
-        view.words = words::limits(&view, &self.room, step_of);
+        view.words = words::limits(&view, &self.room, &fractions, step_of);
         view
     }
 }

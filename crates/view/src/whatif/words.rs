@@ -55,8 +55,7 @@ fn conclusion(
                 bytes(from),
                 percent(saved, from)
             );
-            let lower = judgement.lower_still.and_then(|i| settings.get(i));
-            (ReasonKind::Lower, headline, why_this_one(settings, saved, to, lower))
+            (ReasonKind::Lower, headline, why_this_one(settings, judgement, saved))
         }
         Reason::Fits { peak, limit } => {
             let headline = format!(
@@ -137,18 +136,27 @@ fn conclusion(
 /// What to do where no setting helps.
 const LESS: &str = "To need less, hold less at once: `vramscope analyze` shows which lines hold it";
 
-fn why_this_one(settings: &[Setting], saved: u64, to: u64, lower: Option<&Setting>) -> String {
+/// Why a setting that peaks lower is recommended before others.
+fn why_this_one(settings: &[Setting], judgement: &Judgement, saved: u64) -> String {
     let saved = bytes(saved);
     let tried = settings.len().saturating_sub(1);
-    match lower {
+    let of = |i: usize| settings.get(i);
+    let choice = judgement.choice.and_then(of);
+    let why = match (judgement.lower_still.and_then(of), choice) {
         _ if tried < 2 => format!("it saves {saved}"),
-        None => format!("it saves {saved}, and none of the {tried} settings tried saves more"),
-        Some(lower) => format!(
-            "it saves {saved}, and is the simplest of the {tried} settings tried that saves about as much as any: {} would save \
-             another {}",
+        (Some(lower), Some(choice)) => format!(
+            "it saves {saved}, and of the {tried} settings tried no simpler one comes near; {} would save another {}",
             name(lower),
-            bytes(to.saturating_sub(lower.peak_reserved))
+            bytes(choice.peak_reserved.saturating_sub(lower.peak_reserved))
         ),
+        _ => format!("it saves {saved}, and none of the {tried} settings tried saves more"),
+    };
+    match (of(0), choice) {
+        (Some(own), Some(choice)) if choice.retries < own.retries => format!(
+            "{why}. The recording's own setting has to give back all unused memory {} to make room",
+            count(own.retries, "time")
+        ),
+        _ => why,
     }
 }
 
@@ -179,12 +187,10 @@ fn no_gain(settings: &[Setting], best: Option<usize>) -> (ReasonKind, String, St
         None => {
             let headline = format!("no setting tried peaks lower than the recording's own, at {whole}");
             let unused = own.map_or(0, |own| own.peak_reserved.saturating_sub(own.peak_allocated));
+            let who =
+                if tried == 1 { "it peaks no".to_owned() } else { format!("none of the {tried} peaks") };
             let reason = format!(
-                "{} tried, though {} of that peak were never in use at once",
-                match tried {
-                    1 => "one was".to_owned(),
-                    n => format!("{} were", grouped(n)),
-                },
+                "{who} lower, though {} of that peak were never in use at once",
                 percent(unused, from)
             );
             (headline, reason)
@@ -322,8 +328,33 @@ pub(super) fn self_check(check: &SelfCheck) -> String {
     format!("the replay does not reproduce the recording exactly: {}{parts}", told.join(", "))
 }
 
-/// What memory is limited to, and how that is known.
-pub(super) fn limits(limits: &Limits, room: &Room, step_of: impl Fn(EventIdx) -> Option<u64>) -> String {
+/// What memory is limited to, and how that is known. `fractions` are those that limit nothing for want of a capacity, each
+/// with the bytes of the smallest device for which that is right.
+pub(super) fn limits(
+    limits: &Limits,
+    room: &Room,
+    fractions: &[(f64, u64)],
+    step_of: impl Fn(EventIdx) -> Option<u64>,
+) -> String {
+    let mut told = vec![source(limits, room, step_of)];
+    told.extend(fractions.iter().map(|&(fraction, least)| {
+        format!(
+            "The figures hold for devices of {} or more, where the memory fraction of {fraction} is no limit; for smaller ones give \
+             `--capacity`",
+            at_least(least)
+        )
+    }));
+    told.join(". ")
+}
+
+/// Bytes rounded up to what is shown, for a bound that must hold.
+fn at_least(least: u64) -> String {
+    const GIB: u64 = 1 << 30;
+    let tenths = (u128::from(least) * 10).div_ceil(u128::from(GIB));
+    format!("{}.{} GiB", grouped((tenths / 10) as u64), tenths % 10)
+}
+
+fn source(limits: &Limits, room: &Room, step_of: impl Fn(EventIdx) -> Option<u64>) -> String {
     match room.source {
         RoomSource::Unknown => {
             "no limit is known: no request failed in the recording, and no `--capacity` was given".to_owned()
