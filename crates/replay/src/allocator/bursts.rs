@@ -29,13 +29,13 @@ pub(super) struct Reasons {
 /// A single burst that could be either is taken for a call.
 const FEWEST: usize = 2;
 
-/// Sorts out bursts of a process that had at most `peak` bytes. Whether requests failed is known.
-pub(super) fn reasons(bursts: &[Burst], peak: u64, some_failed: bool) -> Reasons {
+/// Sorts out bursts of a process that had at most `peak` bytes. `was_short`: requests failed, or garbage was to be collected.
+pub(super) fn reasons(bursts: &[Burst], peak: u64, was_short: bool) -> Reasons {
     let forced = |burst: &&Burst| burst.without.is_some_and(|without| without > peak);
     let n_forced = bursts.iter().filter(forced).count();
     // Where some are calls for sure, the program calls it, and those in question likely are of the same kind.
     let all_forced = n_forced == bursts.len() && n_forced >= FEWEST;
-    if !all_forced && !some_failed {
+    if !all_forced && !was_short {
         return Reasons { calls: bursts.iter().map(|burst| burst.event).collect(), refused: None };
     }
     let (forced, calls): (Vec<&Burst>, Vec<&Burst>) = bursts.iter().partition(forced);
@@ -49,11 +49,11 @@ pub(super) fn reasons(bursts: &[Burst], peak: u64, some_failed: bool) -> Reasons
 mod tests {
     use super::*;
 
-    fn check(without: &[Option<u64>], peak: u64, some_failed: bool, calls: &[u32], refused: Option<u64>) {
+    fn check(without: &[Option<u64>], peak: u64, was_short: bool, calls: &[u32], refused: Option<u64>) {
         let bursts: Vec<Burst> =
             (0..).zip(without).map(|(i, &without)| Burst { event: EventIdx(i), without }).collect();
         let calls = calls.iter().map(|&i| EventIdx(i)).collect();
-        assert_eq!(reasons(&bursts, peak, some_failed), Reasons { calls, refused });
+        assert_eq!(reasons(&bursts, peak, was_short), Reasons { calls, refused });
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::block::{Block, Id, NONE, Segment, Slots, Use};
 use super::config::{Config, MIB, Rules, Tie};
 use super::outcome::Limits;
 use super::pool::{Key, Pool};
-use super::tally::{SegmentAction, SegmentEvent, Tally};
+use super::tally::Tally;
 
 /// Requests of at most this many bytes, rounded, are served from the small pool.
 pub(super) const SMALL_MAX: u64 = MIB;
@@ -95,27 +95,6 @@ impl<'a> Allocator<'a> {
         let bytes = held.size;
         self.tally.hold(bytes);
         Ok(block)
-    }
-
-    /// Obtains memory for a request that nothing free can serve, giving back what is free if it must.
-    fn obtain(&mut self, pool: u16, size: u64, obtain: u64) -> Option<Id> {
-        if self.collects_garbage() {
-            self.collect_garbage();
-        }
-        if let Some(block) = self.grow(pool, size, obtain) {
-            return Some(block);
-        }
-        if self.is_rejected_at_once(obtain) {
-            return None;
-        }
-        if self.release_some(pool, size)
-            && let Some(block) = self.grow(pool, size, obtain)
-        {
-            return Some(block);
-        }
-        self.release_all();
-        self.tally.retries += 1;
-        self.grow(pool, size, obtain)
     }
 
     /// Takes a block back. It can be handed out at once unless another stream may still use it.
@@ -259,66 +238,6 @@ impl<'a> Allocator<'a> {
         rest_of.usage = Use::Free;
         self.insert_free(block);
         front
-    }
-
-    /// Obtains memory from the driver and takes a block of at least `size` out of it, in no pool.
-    fn grow(&mut self, pool: u16, size: u64, obtain: u64) -> Option<Id> {
-        if self.limits.reserved.is_some_and(|limit| self.tally.reserved.saturating_add(obtain) > limit) {
-            return None;
-        }
-        if self.is_rejected_at_once(obtain) {
-            return None;
-        }
-        if self.config.expandable_segments {
-            return self.grow_in_place(pool, size);
-        }
-        if !self.driver_has(obtain) {
-            return None;
-        }
-        let base = self.addresses.take(obtain);
-        Some(self.add_segment(pool, base, obtain))
-    }
-
-    /// A segment from `cudaMalloc`, as one block in no pool.
-    pub(super) fn add_segment(&mut self, pool: u16, base: u64, size: u64) -> Id {
-        let segment = self.register(base, 0);
-        let block = self.blocks.add(Block {
-            addr: base,
-            size,
-            prev: NONE,
-            next: NONE,
-            segment,
-            pool,
-            usage: Use::Free,
-            free_since: 0,
-            owner: 0,
-        });
-        self.tally
-            .segment(SegmentEvent { action: SegmentAction::Alloc, addr: base, size }, self.segments.len());
-        block
-    }
-
-    /// A new segment's number.
-    pub(super) fn register(&mut self, base: u64, page: u64) -> u32 {
-        let registration = self.n_registered;
-        self.n_registered += 1;
-        self.segments.add(Segment { base, page, registration })
-    }
-
-    /// Whether the driver has that many bytes left for this process.
-    pub(super) fn driver_has(&self, bytes: u64) -> bool {
-        self.limits.capacity.is_none_or(|capacity| self.tally.reserved.saturating_add(bytes) <= capacity)
-    }
-
-    /// Whether `throw_on_cudamalloc_oom` refuses to obtain that many bytes without trying anything else.
-    fn is_rejected_at_once(&self, obtain: u64) -> bool {
-        // A limit comes first, and with it the ways to make room.
-        self.config.throw_on_cudamalloc_oom
-            && self.limits.reserved.is_none()
-            && self.limits.total.is_some_and(|total| {
-                let share = (self.config.per_process_memory_fraction * total as f64) as u64;
-                self.tally.reserved.saturating_add(obtain) > share
-            })
     }
 
     /// Joins a block that is in no pool with its neighbours that are in the same state and in use by nobody.

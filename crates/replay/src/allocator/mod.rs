@@ -9,6 +9,7 @@ mod block;
 mod bursts;
 mod config;
 mod expandable;
+mod grow;
 mod machine;
 mod outcome;
 mod pool;

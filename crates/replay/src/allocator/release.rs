@@ -20,7 +20,7 @@ impl Allocator<'_> {
     pub(super) fn collect_garbage(&mut self) {
         let Some(limit) = self.limits.reserved else { return };
         let threshold = (self.config.garbage_collection_threshold * limit as f64) as u64;
-        let target = self.tally.reserved.saturating_sub(threshold);
+        let target = self.tally.total_reserved().saturating_sub(threshold);
         if target == 0 {
             return;
         }
@@ -147,6 +147,7 @@ impl Allocator<'_> {
         let Block { addr, size, segment, .. } = self.blocks[id];
         self.blocks.remove(id);
         self.segments.remove(segment);
+        self.addresses.free(addr, size);
         let n_segments = self.segments.len();
         self.tally.segment(SegmentEvent { action: SegmentAction::Free, addr, size }, n_segments);
     }

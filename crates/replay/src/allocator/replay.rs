@@ -2,7 +2,7 @@
 //!
 //! Source: the allocator reference, §14.
 
-use vramscope_model::EventIdx;
+use vramscope_model::{EventIdx, StreamId};
 
 use super::block::{Id, NONE};
 use super::config::{Config, Rules};
@@ -105,13 +105,25 @@ impl<'a> Player<'a> {
                     self.allocator.complete(block);
                 }
             }
-            Call::Private(place) => {
-                let (reserved, allocated) = self.workload.private[place as usize];
-                self.allocator.tally.set_private(reserved, allocated);
-            }
+            Call::Private(place) => return self.take_private(step.event, place),
             Call::Fail { place } => self.fail(step.event, self.workload.failed[place as usize]),
             Call::GiveBack { .. } => {}
         }
+        true
+    }
+
+    /// Takes over what private pools hold. They may need room that has to be made first.
+    fn take_private(&mut self, event: EventIdx, place: u32) -> bool {
+        let (reserved, allocated) = self.workload.private[place as usize];
+        let more = reserved.saturating_sub(self.allocator.tally.private.0);
+        if more > 0 && !self.allocator.may_obtain(more) {
+            self.flush();
+            if !self.allocator.may_obtain(more) {
+                self.run_out(event, Request { size: more, stream: StreamId(0) });
+                return false;
+            }
+        }
+        self.allocator.tally.set_private(reserved, allocated);
         true
     }
 
@@ -177,8 +189,8 @@ impl<'a> Player<'a> {
         self.oom = Some(OutOfMemory {
             event,
             size: request.size,
-            reserved: tally.reserved.saturating_add(tally.private.0),
-            allocated: tally.allocated.saturating_add(tally.private.1),
+            reserved: tally.total_reserved(),
+            allocated: tally.total_allocated(),
             largest_free,
             free,
         });
@@ -191,8 +203,8 @@ impl<'a> Player<'a> {
             peak_reserved: tally.peak_reserved,
             peak_event: EventIdx(tally.peak_event),
             allocated_at_peak: tally.allocated_at_peak,
-            final_reserved: tally.reserved.saturating_add(tally.private.0),
-            final_allocated: tally.allocated.saturating_add(tally.private.1),
+            final_reserved: tally.total_reserved(),
+            final_allocated: tally.total_allocated(),
             peak_allocated: tally.peak_allocated,
             peak_segments: tally.peak_segments,
             segment_allocs: calls(SegmentAction::Alloc),

@@ -33,7 +33,11 @@ pub(super) fn reproduce(
     comparison.check_last_state();
     let Comparison { mut result, bursts, player, .. } = comparison;
     result.outcome = player.finish();
-    let reasons = reasons(&bursts, result.outcome.peak_reserved, !workload.failed.is_empty());
+    let reasons = reasons(
+        &bursts,
+        result.outcome.peak_reserved,
+        !workload.failed.is_empty() || config.garbage_collection_threshold > 0.0,
+    );
     result.flushes = reasons.calls;
     result.refused = reasons.refused;
     result.cached_at_start = workload.start.free_bytes();
@@ -84,15 +88,18 @@ impl Comparison<'_> {
         let recorded = self.recorded(from..until);
         let allocator = &mut self.player.allocator;
         let reserved = allocator.tally.reserved;
-        if !allocator.pending.is_empty() || allocator.n_releasable() > recorded.len() {
-            // `empty_cache()` waits for every stream and gives back all that is free. This was less: garbage was collected, or
-            // room made for one request.
+        // Less than all: garbage was collected, or room made for one request.
+        let is_part = allocator.n_releasable() > recorded.len();
+        if is_part || !allocator.pending.is_empty() {
             for event in &recorded {
                 allocator.release_at(event.addr, event.size);
             }
+        } else {
+            self.player.flush();
+        }
+        if is_part {
             return;
         }
-        self.player.flush();
         let without = self.reserved_without(from, until, reserved, next);
         self.bursts.push(Burst { event: EventIdx(from as u32), without });
     }

@@ -50,7 +50,7 @@ impl Tally {
     #[inline]
     pub(super) fn hold(&mut self, bytes: u64) {
         self.allocated = self.allocated.saturating_add(bytes);
-        self.peak_allocated = self.peak_allocated.max(self.allocated.saturating_add(self.private.1));
+        self.peak_allocated = self.peak_allocated.max(self.total_allocated());
     }
 
     /// The program gives a block back.
@@ -94,15 +94,25 @@ impl Tally {
     /// Takes over what pools that are not replayed hold now.
     pub(super) fn set_private(&mut self, reserved: u64, allocated: u64) {
         self.private = (reserved, allocated);
-        self.peak_allocated = self.peak_allocated.max(self.allocated.saturating_add(allocated));
+        self.peak_allocated = self.peak_allocated.max(self.total_allocated());
         self.note_peak();
     }
 
+    /// What is reserved, private pools included.
+    pub(super) fn total_reserved(&self) -> u64 {
+        self.reserved.saturating_add(self.private.0)
+    }
+
+    /// What the program holds, private pools included.
+    pub(super) fn total_allocated(&self) -> u64 {
+        self.allocated.saturating_add(self.private.1)
+    }
+
     fn note_peak(&mut self) {
-        let reserved = self.reserved.saturating_add(self.private.0);
+        let reserved = self.total_reserved();
         if reserved > self.peak_reserved {
             self.peak_reserved = reserved;
-            self.allocated_at_peak = self.allocated.saturating_add(self.private.1);
+            self.allocated_at_peak = self.total_allocated();
             self.peak_event = self.now;
         }
     }

@@ -252,9 +252,9 @@ impl Builder<'_> {
                 }
             }
             Action::SegmentFree | Action::SegmentUnmap => {
-                let more = actions[i..]
-                    .iter()
-                    .take_while(|a| matches!(a, Action::SegmentFree | Action::SegmentUnmap))
+                let more = (i..events.len())
+                    .take_while(|&j| matches!(actions[j], Action::SegmentFree | Action::SegmentUnmap))
+                    .take_while(|&j| !self.private.has(EventIdx(j as u32)))
                     .count();
                 self.push(i, Call::GiveBack { until: EventIdx((i + more) as u32) });
                 return i + more;
