@@ -29,8 +29,17 @@ pub(crate) fn listing(answer: &WhatIf, each: bool) -> Listing<'_> {
 pub(crate) const HEADS: [&str; 6] = ["needs", "change", "at end", "unused", "segs", "calls"];
 
 /// What the columns mean that do not say it themselves.
-pub(crate) const LEGEND: &str = "needs: the most bytes reserved at any moment; unused: the share of them that was never in use \
-                                 at once; segs: the most segments; calls: of the driver";
+pub(crate) fn legend(answer: &WhatIf) -> String {
+    let runs_out = answer.settings.iter().any(|setting| setting.oom.is_some());
+    let most = if runs_out {
+        "needs: the most bytes reserved at any moment, if no limit is in the way"
+    } else {
+        "needs: the most bytes reserved at any moment"
+    };
+    format!(
+        "{most}; unused: the share of them that was never in use at once; segs: the most segments; calls: of the driver"
+    )
+}
 
 /// Stands for a figure that there is none of, as memory ran out before the end.
 const NONE: &str = "–";

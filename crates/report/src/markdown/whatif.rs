@@ -7,7 +7,7 @@ use crate::trials;
 
 /// The answer as Markdown. Settings that change nothing have a row of their own if it is `verbose`.
 pub fn render(answer: &WhatIf, verbose: bool) -> String {
-    let mut out = format!("**{}**\n\n", sentence(&answer.headline));
+    let mut out = format!("**{}**\n\n", sentence(&capital(&answer.headline)));
     let recommended = answer.recommended.and_then(|i| answer.settings.get(i));
     if let Some(choice) = recommended {
         out.push_str(&format!("{}\n", block("sh", &trials::to_paste(&choice.conf))));
@@ -37,13 +37,13 @@ pub fn render(answer: &WhatIf, verbose: bool) -> String {
         let names: Vec<String> = listing.same.into_iter().map(name).collect();
         out.push_str(&format!("\nThe same as recorded: {}.\n", names.join("; ")));
     }
-    out.push_str(&format!("\n{}.\n\n", escaped(&capital(trials::LEGEND))));
+    out.push_str(&format!("\n{}.\n\n", escaped(&capital(&trials::legend(answer)))));
     out.push_str(&format!("- replayed: {}\n", escaped(&trials::subject(answer))));
     out.push_str(&format!("- {}\n", sentence(&answer.self_check.summary)));
     out.push_str(&format!("- {}\n", sentence(&answer.limits.words)));
     let places = trials::places(answer);
     if let Some(oom) = own.and_then(|own| own.oom.as_ref()) {
-        out.push_str(&format!("- as recorded {}\n", escaped(&trials::oom(oom, &places))));
+        out.push_str(&format!("- as recorded, {}\n", escaped(&trials::oom(oom, &places))));
     }
     for cost in &answer.trade_offs {
         out.push_str(&format!("- cost: {}\n", sentence(cost)));

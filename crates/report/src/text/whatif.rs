@@ -80,7 +80,7 @@ fn settings(page: &mut Page, answer: &WhatIf, layout: &Layout<'_>) {
         page.pieces(Span::new(Role::Dim, "same as recorded: "), 18, Role::Plain, &names);
     }
     page.gap();
-    page.paragraph(Span::default(), 0, trials::LEGEND);
+    page.paragraph(Span::default(), 0, &trials::legend(answer));
 }
 
 fn figure_role(column: usize, setting: &Setting, own: Option<&Setting>) -> Role {
@@ -109,8 +109,12 @@ fn ran_out(page: &mut Page, answer: &WhatIf, layout: &Layout<'_>) {
     let mut told = Vec::new();
     for setting in answer.settings.iter().filter(|setting| setting.is_own || layout.verbose) {
         let Some(oom) = &setting.oom else { continue };
-        let name = trials::keys(setting).join(" ");
-        told.push(format!("{name} {}", trials::oom(oom, &places)));
+        let told_of = trials::oom(oom, &places);
+        told.push(if setting.is_own {
+            format!("as recorded, {told_of}")
+        } else {
+            format!("{}: {told_of}", trials::keys(setting).concat())
+        });
     }
     list(page, "out", &told);
     if !told.is_empty() {

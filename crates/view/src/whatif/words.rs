@@ -49,12 +49,8 @@ fn conclusion(
     match judgement.reason {
         Reason::Lower { from, to } => {
             let saved = from.saturating_sub(to);
-            let headline = format!(
-                "{chosen} would have peaked at {} instead of {} ({} less)",
-                bytes(to),
-                bytes(from),
-                percent(saved, from)
-            );
+            let share = percent(saved, from);
+            let headline = format!("{chosen} would have peaked at {} ({share} less)", instead(to, from));
             (ReasonKind::Lower, headline, why_this_one(settings, judgement, saved))
         }
         Reason::Fits { peak, limit } => {
@@ -154,7 +150,7 @@ fn why_this_one(settings: &[Setting], judgement: &Judgement, saved: u64) -> Stri
     match (of(0), choice) {
         (Some(own), Some(choice)) if choice.retries < own.retries => format!(
             "{why}. The recording's own setting has to give back all unused memory {} to make room",
-            count(own.retries, "time")
+            times(own.retries)
         ),
         _ => why,
     }
@@ -216,7 +212,17 @@ fn comparison(own: &Setting, asked: &Setting) -> String {
         std::cmp::Ordering::Less => format!("{} less", percent(from - to, from)),
         std::cmp::Ordering::Greater => format!("{} more", percent_more(to - from, from)),
     };
-    format!("{name} would have peaked at {} instead of {} ({change})", bytes(to), bytes(from))
+    format!("{name} would have peaked at {} ({change})", instead(to, from))
+}
+
+/// Bytes instead of others, in a unit in which they differ.
+fn instead(to: u64, from: u64) -> String {
+    let (shown, before) = (bytes(to), bytes(from));
+    if shown == before {
+        format!("{} instead of {}", mebibytes(to), mebibytes(from))
+    } else {
+        format!("{shown} instead of {before}")
+    }
 }
 
 /// Growth in percent, which may be more than 100.
@@ -249,6 +255,8 @@ fn trade_offs(judgement: &Judgement, own: &Setting, choice: &Setting) -> Vec<Str
 
 fn cost_in_words(cost: Cost, own: &Setting, choice: &Setting) -> String {
     match cost {
+        // Where memory ran out, the calls are those until then.
+        Cost::DriverCalls(..) if own.oom.is_some() => format!("the driver is called: {}", calls_of(choice)),
         Cost::DriverCalls(calls, before) => {
             let verdict = if calls.saturating_mul(10) < before.saturating_mul(9) {
                 "less often"
@@ -262,18 +270,20 @@ fn cost_in_words(cost: Cost, own: &Setting, choice: &Setting) -> String {
         Cost::Rounding(more) => {
             format!("blocks are rounded up further: {} more are in use at the peak", bytes(more))
         }
-        Cost::Flushes(times, before) => format!(
+        Cost::Flushes(flushes, before) => format!(
             "{} all unused memory is given back to serve a request, instead of {}; each time the device is waited for",
-            count(times, "time"),
+            times(flushes),
             grouped(before)
         ),
-        Cost::Collections(times) => {
-            format!(
-                "{} unused segments are given back, and must be obtained again when needed",
-                count(times, "time")
-            )
+        Cost::Collections(n) => {
+            format!("{} unused segments are given back, and must be obtained again when needed", times(n))
         }
     }
+}
+
+/// "once", "3 times".
+fn times(n: u64) -> String {
+    if n == 1 { "once".to_owned() } else { count(n, "time") }
 }
 
 /// The calls of the driver by kind.
@@ -385,5 +395,255 @@ fn source(limits: &Limits, room: &Room, step_of: impl Fn(EventIdx) -> Option<u64
                 mebibytes(below)
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vramscope_detect::recommendation::{Doubt, Trial, recommend};
+    use vramscope_replay::allocator::{self, Outcome};
+
+    use super::*;
+    use crate::whatif::OutOfMemory;
+
+    const MIB: u64 = 1 << 20;
+
+    /// A setting with its peaks of reserved and allocated MiB; and if memory runs out, what would be needed.
+    struct Case(&'static str, u64, u64, Option<u64>);
+
+    fn trial(case: &Case, limit: Option<u64>) -> Trial {
+        let &Case(conf, reserved, allocated, needed) = case;
+        let outcome = |reserved: u64| Outcome {
+            peak_reserved: reserved * MIB,
+            peak_allocated: allocated * MIB,
+            segment_allocs: 10,
+            oom: needed.map(|_| allocator::OutOfMemory {
+                event: EventIdx(7),
+                size: 64 * MIB,
+                reserved: reserved * MIB,
+                allocated: allocated * MIB,
+                largest_free: 0,
+                free: 0,
+            }),
+            ..Outcome::default()
+        };
+        let unlimited = needed.map(outcome);
+        Trial { conf: conf.to_owned(), outcome: outcome(reserved), unlimited, limit, anew: None }
+    }
+
+    fn setting(trial: &Trial, is_own: bool) -> Setting {
+        let of = &trial.outcome;
+        Setting {
+            conf: trial.conf.clone(),
+            is_own,
+            peak_reserved: of.peak_reserved,
+            peak_event: 0,
+            peak_step: None,
+            allocated_at_peak: 0,
+            final_reserved: of.peak_reserved,
+            peak_allocated: of.peak_allocated,
+            peak_fragmentation: 0.0,
+            segments_peak: 1,
+            segment_allocs: of.segment_allocs,
+            segment_frees: 0,
+            maps: 0,
+            unmaps: 0,
+            retries: 0,
+            collections: 0,
+            oom: of.oom.map(|oom| OutOfMemory {
+                event: oom.event.0.into(),
+                step: Some(3),
+                site: None,
+                label: String::new(),
+                size: oom.size,
+                reserved: oom.reserved,
+                allocated: oom.allocated,
+                largest_free: 0,
+                free: 0,
+            }),
+            needed_without_limit: trial.unlimited.as_ref().map(|outcome| outcome.peak_reserved),
+            rescued: vec![],
+            warnings: vec![],
+        }
+    }
+
+    fn limits(limit: Option<u64>) -> Limits {
+        Limits {
+            capacity: limit,
+            reserved_limit: None,
+            memory_fraction: None,
+            below: None,
+            fraction_binds_below: None,
+            source: LimitSource::Told,
+            words: String::new(),
+        }
+    }
+
+    fn told(cases: &[Case], limit: Option<u64>, only_asked: Option<usize>) -> Told {
+        let limit = limit.map(|mib| mib * MIB);
+        let trials: Vec<Trial> = cases.iter().map(|case| trial(case, limit)).collect();
+        let settings: Vec<Setting> = trials.iter().enumerate().map(|(i, t)| setting(t, i == 0)).collect();
+        let judgement = recommend(&trials, Doubt::default()).unwrap();
+        tell(&judgement, &settings, &limits(limit), &SelfCheck::default(), only_asked)
+    }
+
+    fn check(cases: &[Case], limit: Option<u64>, only_asked: Option<usize>, headline: &str, reason: &str) {
+        let told = told(cases, limit, only_asked);
+        assert_eq!((told.headline.as_str(), told.reason.as_str()), (headline, reason));
+    }
+
+    #[test]
+    fn a_lower_peak_is_told_with_both_figures() {
+        check(
+            &[Case("", 2550, 681, None), Case("e:1", 756, 679, None), Case("e:1,r:8", 750, 679, None)],
+            None,
+            None,
+            "`e:1` would have peaked at 756.0 MiB instead of 2.5 GiB (70 % less)",
+            "it saves 1.8 GiB, and of the 2 settings tried no simpler one comes near; `e:1,r:8` would save another 6.0 MiB",
+        );
+        check(
+            &[Case("e:1", 2560, 681, None), Case("", 2430, 679, None)],
+            None,
+            None,
+            "the default setting would have peaked at 2.4 GiB instead of 2.5 GiB (5 % less)",
+            "it saves 130.0 MiB",
+        );
+    }
+
+    #[test]
+    fn who_asks_about_one_setting_is_told_about_that_one() {
+        let own = || Case("", 2550, 681, None);
+        check(
+            &[own(), Case("m:64", 6000, 681, None)],
+            None,
+            Some(1),
+            "`m:64` would have peaked at 5.9 GiB instead of 2.5 GiB (135 % more)",
+            "it peaks no lower, though 73 % of that peak were never in use at once",
+        );
+        check(
+            &[own(), Case("m:64", 2550, 681, None)],
+            None,
+            Some(1),
+            "`m:64` would have peaked at 2.5 GiB as well",
+            "it peaks no lower, though 73 % of that peak were never in use at once",
+        );
+        check(
+            &[own(), Case("m:64", 2551, 681, None)],
+            None,
+            Some(1),
+            "`m:64` would have peaked at 2,551.0 MiB instead of 2,550.0 MiB (under 1 % more)",
+            "it peaks no lower, though 73 % of that peak were never in use at once",
+        );
+        check(
+            &[own(), Case("m:64", 2600, 681, Some(2700))],
+            Some(2600),
+            Some(1),
+            "with `m:64` memory would have run out in step 3 (event 7), at a request for 64.0 MiB: 2.6 GiB are needed",
+            "it peaks no lower, though 73 % of that peak were never in use at once",
+        );
+    }
+
+    #[test]
+    fn little_gain_is_told_as_such() {
+        check(
+            &[Case("", 202, 120, None), Case("r:4", 142, 120, None), Case("e:1", 222, 120, None)],
+            None,
+            None,
+            "no setting saves much: `r:4` lowers the peak of 202.0 MiB most, by 60.0 MiB (30 %)",
+            "less than 64.0 MiB is not worth a setting",
+        );
+        check(
+            &[Case("", 202, 120, None), Case("r:4", 242, 120, None), Case("e:1", 222, 120, None)],
+            None,
+            None,
+            "no setting tried peaks lower than the recording's own, at 202.0 MiB",
+            "none of the 2 peaks lower, though 41 % of that peak were never in use at once",
+        );
+    }
+
+    #[test]
+    fn why_no_setting_helps_is_told() {
+        check(
+            &[Case("", 1624, 1617, None), Case("e:1", 1626, 1617, None)],
+            None,
+            None,
+            "no setting helps: over 99 % of the peak of 1.6 GiB is memory in use",
+            "the program held up to 1.6 GiB and 1.6 GiB were reserved for it; settings change only how the rest is laid out. \
+             To need less, hold less at once: `vramscope analyze` shows which lines hold it",
+        );
+        check(
+            &[Case("", 2848, 2848, Some(2912)), Case("e:1", 2848, 2848, Some(2920))],
+            Some(2848),
+            None,
+            "no setting helps: 2,848.0 MiB are in use and 64.0 MiB more are asked for, but only 2,848.0 MiB can be reserved",
+            "64.0 MiB are missing, however blocks are laid out. To need less, hold less at once: `vramscope analyze` shows \
+             which lines hold it",
+        );
+        check(
+            &[Case("", 1000, 600, Some(1100)), Case("e:1", 990, 600, Some(1060))],
+            Some(1000),
+            None,
+            "memory runs out under every setting tried: the least that any needs is 1,060.0 MiB, and 1,000.0 MiB can be reserved",
+            "`e:1` needs least, and 60.0 MiB are missing even so",
+        );
+    }
+
+    #[test]
+    fn a_setting_under_which_memory_suffices_is_told() {
+        let cases = [Case("", 1000, 600, Some(1100)), Case("e:1", 980, 600, None)];
+        check(
+            &cases,
+            Some(1000),
+            None,
+            "with `e:1` memory would not have run out: it peaks at 980.0 MiB of 1,000.0 MiB",
+            "it leaves 20.0 MiB of what can be reserved",
+        );
+        assert_eq!(told(&cases, Some(1000), None).trade_offs, ["the driver is called: 10 × cudaMalloc"]);
+    }
+
+    #[test]
+    fn replays_that_part_from_the_recording_say_where() {
+        let exact = SelfCheck {
+            exact: true,
+            recorded: 1234,
+            reproduced: 1234,
+            allocations: 5000,
+            in_place: 5000,
+            ..SelfCheck::default()
+        };
+        assert_eq!(
+            self_check(&exact),
+            "the replay reproduces the recording exactly: 1,234 of 1,234 segment events, all 5,000 blocks at the recorded address"
+        );
+        let parted = SelfCheck {
+            exact: false,
+            reproduced: 1200,
+            surplus: 3,
+            in_place: 4000,
+            blocks: 10,
+            same_blocks: 9,
+            first_divergence: Some(crate::whatif::Divergence {
+                event: 4567,
+                step: Some(12),
+                recorded: "20.0 MiB obtained".to_owned(),
+                replayed: "nothing".to_owned(),
+            }),
+            ..exact
+        };
+        assert_eq!(
+            self_check(&parted),
+            "the replay does not reproduce the recording exactly: 1,200 of 1,234 segment events, 3 of its own, 4,000 of 5,000 \
+             blocks at the recorded address, 9 of the 10 blocks at the end; they part in step 12 (event 4,567): recorded is \
+             20.0 MiB obtained, replayed nothing"
+        );
+    }
+
+    #[test]
+    fn bounds_are_rounded_up() {
+        assert_eq!(at_least(0), "0.0 GiB");
+        assert_eq!(at_least(1), "0.1 GiB");
+        assert_eq!(at_least(1 << 30), "1.0 GiB");
+        assert_eq!(at_least((1 << 30) + 1), "1.1 GiB");
+        assert_eq!(at_least(u64::MAX), "17,179,869,184.0 GiB");
     }
 }
