@@ -127,7 +127,7 @@ impl Allocator<'_> {
 
     /// Gives exactly that memory back, as far as it is free.
     pub(super) fn release_at(&mut self, addr: u64, size: u64) {
-        let end = addr.saturating_add(size);
+        let Some(end) = addr.checked_add(size).filter(|&end| end > addr) else { return };
         let mut free = self.pools.iter().flat_map(|pool| pool.free.iter().map(|key| key.id));
         let around = free.find(|&id| {
             let block = &self.blocks[id];

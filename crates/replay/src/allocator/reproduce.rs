@@ -111,7 +111,10 @@ impl Comparison<'_> {
         let stacks = self.device.events.stacks();
         let same_place = stacks.get(from) == stacks.get(next.event.index());
         let obtained = match next.call {
-            Call::Malloc(_) => self.recorded(until..next.event.index()).iter().map(|e| e.size).sum::<u64>(),
+            Call::Malloc(_) => self
+                .recorded(until..next.event.index())
+                .iter()
+                .fold(0u64, |sum, e| sum.saturating_add(e.size)),
             Call::Fail { place } => self.workload.failed.get(place as usize).map_or(0, |failed| failed.size),
             _ => 0,
         };

@@ -1,4 +1,5 @@
 //! The allocator against what is known of it.
 
+mod hostile;
 mod invariants;
 mod vectors;
