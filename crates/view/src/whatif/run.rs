@@ -51,7 +51,7 @@ pub fn whatif(
     }
     let rules = simulation.rules();
     let candidates = candidates(&Asked { recording, lifetimes, own: &own, rules, room }, options)?;
-    let anew = (lifetimes.n_before() > 0).then(|| needed_anew(&simulation, &own.config));
+    let anew = (lifetimes.n_before() > 0).then(|| run_anew(&simulation, &own.config).peak_reserved);
     let candidates: Vec<Candidate> = std::iter::once(own).chain(candidates).collect();
 
     let done = AtomicUsize::new(0);
@@ -97,16 +97,16 @@ fn run(simulation: &Simulation, room: Room, candidate: &Candidate) -> Trial {
     let limits = room.limits(&candidate.config, simulation.rules());
     let outcome = simulation.run(&candidate.config, &limits);
     let limit = limits.capacity.into_iter().chain(limits.reserved).min();
-    let unlimited = (outcome.oom.is_some() && limit.is_some())
-        .then(|| simulation.run(&candidate.config, &Limits::default()));
+    let unlimited =
+        (outcome.oom.is_some() && limit.is_some()).then(|| run_anew(simulation, &candidate.config));
     Trial { conf: candidate.conf.clone(), outcome, unlimited, limit, anew: None }
 }
 
-/// What the recording's own settings need if they, too, begin without what was cached before the recording began.
-fn needed_anew(simulation: &Simulation, own: &Config) -> u64 {
-    // Other settings begin anew. Without limits this one changes nothing.
-    let other = Config { throw_on_cudamalloc_oom: !own.throw_on_cudamalloc_oom, ..own.clone() };
-    simulation.run(&other, &Limits::default()).peak_reserved
+/// Runs the recording without limits, and without what was cached when it began: under its own settings, too.
+fn run_anew(simulation: &Simulation, config: &Config) -> Outcome {
+    // Only the recording's own settings begin as recorded. Without limits this one changes nothing.
+    let other = Config { throw_on_cudamalloc_oom: !config.throw_on_cudamalloc_oom, ..config.clone() };
+    simulation.run(&other, &Limits::default())
 }
 
 /// The device that is replayed.
