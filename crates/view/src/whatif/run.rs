@@ -97,8 +97,12 @@ fn run(simulation: &Simulation, room: Room, candidate: &Candidate) -> Trial {
     let limits = room.limits(&candidate.config, simulation.rules());
     let outcome = simulation.run(&candidate.config, &limits);
     let limit = limits.capacity.into_iter().chain(limits.reserved).min();
-    let unlimited =
-        (outcome.oom.is_some() && limit.is_some()).then(|| run_anew(simulation, &candidate.config));
+    let unlimited = (outcome.oom.is_some() && limit.is_some()).then(|| {
+        let whole = simulation.run(&candidate.config, &Limits::default());
+        // Under the recording's own settings requests that failed then fail again, whatever is limited.
+        let with_all = run_anew(simulation, &candidate.config);
+        if with_all.rescued.is_empty() { whole } else { with_all }
+    });
     Trial { conf: candidate.conf.clone(), outcome, unlimited, limit, anew: None }
 }
 
