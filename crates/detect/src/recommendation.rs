@@ -52,7 +52,7 @@ pub struct Judgement {
 }
 
 /// Why a setting is recommended, or none. Bytes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reason {
     /// It peaks lower.
     Lower {
