@@ -1,7 +1,8 @@
 //! How much memory the allocator may have: what the user told, or what a request that failed gives away.
 
 use vramscope_model::{Action, Bytes, DeviceRecording, EventIdx};
-use vramscope_replay::allocator::{Config, Limits, Rules};
+use vramscope_replay::allocator::Limits;
+use vramscope_replay::allocator::config::{Config, Rules};
 use vramscope_replay::{Lifetimes, levels};
 
 /// How much memory there is, and how that is known.
@@ -97,12 +98,8 @@ impl Room {
     /// Source: the allocator reference, §9.1.
     fn reserved_limit(&self, capacity: u64, config: &Config, rules: Rules) -> Option<u64> {
         let fraction = self.fraction(config)?;
-        let bytes = fraction.clamp(0.0, 1.0) * capacity as f64;
-        if rules.whole_fraction_is_limit {
-            Some(bytes as u64)
-        } else {
-            (fraction < 1.0).then_some(bytes.round() as u64)
-        }
+        let is_limit = fraction < 1.0 || rules.whole_fraction_is_limit;
+        is_limit.then(|| rules.bytes_of_fraction(fraction, capacity))
     }
 }
 
@@ -191,6 +188,7 @@ mod tests {
         Block, BlockState, Device, Event, PoolId, PoolKind, Segment, Snapshot, StackId, StreamId, TimeUs,
         join,
     };
+    use vramscope_replay::allocator::config::Release;
 
     const MIB: u64 = 1 << 20;
     const FIRST: u64 = 1 << 40;
@@ -248,7 +246,7 @@ mod tests {
     }
 
     fn rules(whole_fraction_is_limit: bool) -> Rules {
-        Rules { whole_fraction_is_limit, ..Rules::of(&vramscope_model::Features::default())[0] }
+        Rules::of_release(if whole_fraction_is_limit { Release(2, 9) } else { Release(2, 13) })
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! A setting is left out where it cannot change anything: it equals another one, no request is large enough for it, or
 //! what it depends on is not known.
 
-use vramscope_model::Features;
-use vramscope_replay::allocator::{Config, Rules};
+use vramscope_replay::allocator::conf::{ConfWarning, Notice};
+use vramscope_replay::allocator::config::{Config, Rules};
 
 /// A setting to try.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,25 +24,6 @@ pub struct Demand {
     pub largest_request: u64,
     /// Whether what the process may reserve is limited: unused segments are collected only then.
     pub is_limited: bool,
-    /// Whether the release may know `large_segment_size_mb` (torch 2.11 and later).
-    pub knows_large_segment: bool,
-    /// Whether it knows `max_non_split_rounding_mb` (torch 2.6 and later).
-    pub knows_non_split_rounding: bool,
-}
-
-impl Demand {
-    /// Of a recording of a release that writes such files.
-    pub fn of(features: &Features, largest_request: u64, is_limited: bool) -> Self {
-        // Of 2.10 and 2.11, and of 2.5 to 2.7, the files look the same.
-        let since_2_8 = features.compile_context || features.user_metadata || features.pool_id;
-        let since_2_10 = features.user_metadata || features.pool_id;
-        Self {
-            largest_request,
-            is_limited,
-            knows_large_segment: since_2_10,
-            knows_non_split_rounding: since_2_8,
-        }
-    }
 }
 
 const MIB: u64 = 1 << 20;
@@ -67,17 +48,23 @@ const VARIED: [&str; 6] = [
 /// The settings that are worth trying beside the recording's own, simplest first.
 pub fn sweep(own_conf: &str, own: &Config, rules: &Rules, demand: Demand) -> Vec<Candidate> {
     let kept: Vec<&str> = parts(own_conf).filter(|part| !VARIED.contains(&key(part))).collect();
+    let n_kept = kept.join(",").len();
     let mut found: Vec<Candidate> = Vec::new();
     for text in texts(demand) {
         let parts: Vec<&str> =
             kept.iter().copied().chain([text.as_str()]).filter(|part| !part.is_empty()).collect();
         let conf = parts.join(",");
-        // What the release does not understand cannot be set.
+        // What the release refuses or does not know cannot be set.
         let Ok((config, warnings)) = Config::parse(&conf, rules) else { continue };
-        if config != *own && found.iter().all(|other| other.config != config) {
-            let warnings = warnings.iter().map(ToString::to_string).collect();
-            found.push(Candidate { conf, config, warnings });
+        let is_newer = |warning: &ConfWarning| matches!(warning.notice, Notice::Newer { .. });
+        if warnings.iter().any(is_newer) || config == *own || found.iter().any(|other| other.config == config)
+        {
+            continue;
         }
+        // What is odd about the settings that are kept is said of the recording's own.
+        let kept = |warning: &ConfWarning| warning.span.as_ref().is_some_and(|span| span.start < n_kept);
+        let warnings = warnings.iter().filter(|w| !kept(w)).map(ToString::to_string).collect();
+        found.push(Candidate { conf, config, warnings });
     }
     found
 }
@@ -99,13 +86,9 @@ fn texts(demand: Demand) -> Vec<String> {
     if demand.is_limited {
         texts.extend(COLLECT_ABOVE.iter().map(|share| format!("garbage_collection_threshold:{share}")));
     }
-    if demand.knows_large_segment {
-        texts.push("large_segment_size_mb:64".to_owned());
-        texts.push("expandable_segments:True,large_segment_size_mb:12".to_owned());
-    }
-    if demand.knows_non_split_rounding
-        && let Some(mib) = splits.get(1).or(splits.first())
-    {
+    texts.push("large_segment_size_mb:64".to_owned());
+    texts.push("expandable_segments:True,large_segment_size_mb:12".to_owned());
+    if let Some(mib) = splits.get(1).or(splits.first()) {
         texts.push(format!("max_split_size_mb:{mib},max_non_split_rounding_mb:128"));
     }
     texts
@@ -143,9 +126,13 @@ fn key(part: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vramscope_replay::allocator::config::Release;
 
     fn swept(own: &str, demand: Demand) -> Vec<String> {
-        let rules = Rules::of(&Features::default())[0];
+        swept_by(Rules::newest(), own, demand)
+    }
+
+    fn swept_by(rules: Rules, own: &str, demand: Demand) -> Vec<String> {
         let (config, _) = Config::parse(own, &rules).unwrap();
         sweep(own, &config, &rules, demand).into_iter().map(|c| c.conf).collect()
     }
@@ -158,8 +145,11 @@ mod tests {
     fn settings_that_no_request_is_large_enough_for_are_left_out() {
         let check = |mib, want: &[&str]| {
             let swept = swept("", demand(mib));
-            let limits: Vec<&str> =
-                swept.iter().filter_map(|c| c.strip_prefix("max_split_size_mb:")).collect();
+            let limits: Vec<&str> = swept
+                .iter()
+                .filter(|c| n_keys(c) == 1)
+                .filter_map(|c| c.strip_prefix("max_split_size_mb:"))
+                .collect();
             assert_eq!(limits, want, "{mib} MiB");
         };
         check(8, &[]);
@@ -197,14 +187,29 @@ mod tests {
     }
 
     #[test]
-    fn newer_keys_are_tried_where_the_release_may_know_them() {
-        let of = |features| swept("", Demand::of(&features, 140 * MIB, false));
+    fn only_what_the_release_knows_is_tried() {
+        let of = |release| swept_by(Rules::of_release(release), "", demand(140));
         let has = |confs: &[String], key: &str| confs.iter().any(|c| c.contains(key));
-        let old = of(Features::default());
-        assert!(!has(&old, "large_segment_size_mb") && !has(&old, "max_non_split_rounding_mb"), "{old:?}");
-        let new = of(Features { user_metadata: true, ..Features::default() });
-        assert!(has(&new, "large_segment_size_mb") && has(&new, "max_non_split_rounding_mb"), "{new:?}");
-        assert!(new.len() <= 16, "{new:?}");
+        let old = of(Release(2, 0));
+        assert!(!has(&old, "expandable_segments") && has(&old, "max_split_size_mb"), "{old:?}");
+        let middle = of(Release(2, 9));
+        assert!(
+            has(&middle, "max_non_split_rounding_mb") && !has(&middle, "large_segment_size_mb"),
+            "{middle:?}"
+        );
+        let new = of(Release(2, 11));
+        assert!(has(&new, "large_segment_size_mb") && new.len() <= 16, "{new:?}");
+    }
+
+    #[test]
+    fn what_is_odd_about_kept_settings_is_not_said_again() {
+        let rules = Rules::newest();
+        let own = "pinned_use_background_threads:True";
+        let (config, warnings) = Config::parse(own, &rules).unwrap();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        for candidate in sweep(own, &config, &rules, demand(140)) {
+            assert!(candidate.warnings.is_empty(), "{candidate:?}");
+        }
     }
 
     #[test]

@@ -88,6 +88,15 @@ pub(crate) fn keys(setting: &Setting) -> Vec<String> {
     keys
 }
 
+/// What is odd about the settings' texts; of the recording's own without its name.
+pub(crate) fn warnings(answer: &WhatIf) -> impl Iterator<Item = String> {
+    answer.settings.iter().flat_map(|setting| {
+        setting.warnings.iter().map(|warning| {
+            if setting.is_own { warning.clone() } else { format!("`{}`: {warning}", setting.conf) }
+        })
+    })
+}
+
 /// The line for a shell that sets what is recommended.
 pub(crate) fn to_paste(conf: &str) -> String {
     const NAME: &str = "PYTORCH_CUDA_ALLOC_CONF";

@@ -48,10 +48,8 @@ pub fn render(answer: &WhatIf, verbose: bool) -> String {
     for cost in &answer.trade_offs {
         out.push_str(&format!("- cost: {}\n", sentence(cost)));
     }
-    for setting in &answer.settings {
-        for warning in &setting.warnings {
-            out.push_str(&format!("- {}: {}\n", name(setting), sentence(warning)));
-        }
+    for warning in trials::warnings(answer) {
+        out.push_str(&format!("- {}\n", sentence(&warning)));
     }
     if let Some(other) = trials::others(answer) {
         out.push_str(&format!("- {}\n", sentence(&other)));

@@ -177,11 +177,7 @@ fn setting_rows(table: &mut Table, figures: Vec<Span>, setting: &Setting, role: 
 }
 
 fn caveats(page: &mut Page, answer: &WhatIf, layout: &Layout<'_>) {
-    let warnings = answer.settings.iter().flat_map(|setting| {
-        let name = trials::keys(setting).concat();
-        setting.warnings.iter().map(move |warning| format!("{name}: {warning}"))
-    });
-    let all: Vec<String> = warnings.chain(answer.caveats.iter().cloned()).collect();
+    let all: Vec<String> = trials::warnings(answer).chain(answer.caveats.iter().cloned()).collect();
     let shown = if layout.verbose { all.len() } else { FEW };
     list(page, "mind", all.get(..shown.min(all.len())).unwrap_or(&all));
     if let Some(more) = super::left_out(all.len(), shown, "remark") {

@@ -1,8 +1,9 @@
 //! What to keep in mind when reading the figures.
 
 use super::run::Found;
+use super::words::{counted, times};
 use super::{LimitSource, Limits, SelfCheck, Setting};
-use crate::quantity::{bytes, count, percent};
+use crate::quantity::{bytes, percent};
 
 /// Each as one sentence, those that change the figures most first.
 pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings: &[Setting]) -> Vec<String> {
@@ -10,12 +11,13 @@ pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings
     if !check.exact {
         let off = check.recorded_peak.abs_diff(check.replayed_peak);
         all.push(if off == 0 {
-            "the replay parts from the recording, though both peak at the same; take differences between settings of a few \
-             segments for none"
+            "the replay parts from the recording, though both peak alike: a difference of a few segments between settings may be \
+             none"
                 .to_owned()
         } else {
             format!(
-                "the replay parts from the recording: it peaks at {} instead of {}; take differences of less than {} ({}) for none",
+                "the replay parts from the recording and peaks at {} instead of {}: a difference between settings of less than {} ({}) \
+                 may be none",
                 bytes(check.replayed_peak),
                 bytes(check.recorded_peak),
                 bytes(off),
@@ -32,15 +34,11 @@ pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings
         ));
     }
     if check.empty_cache_calls > 0 {
+        let times = times(check.empty_cache_calls);
         all.push(format!(
-            "unused memory was given back without need {}: these are taken for calls of `empty_cache()` and made under every setting",
-            count(check.empty_cache_calls, "time")
+            "unused memory went back to the driver without need {times}: that is taken for `empty_cache()`, and done under every \
+             setting"
         ));
-    }
-    if found.recording.settings.is_none() {
-        all.push(
-            "the files do not say which settings were in force (torch 2.3 and later do), so the defaults are assumed".to_owned(),
-        );
     }
     all.push(
         "the program is taken to ask for the same under every setting; autotuning, and code that looks at how much is free, \
@@ -78,7 +76,7 @@ fn about_the_beginning(found: &Found<'_>, check: &SelfCheck) -> Option<String> {
     if found.blocks_before == 0 {
         return None;
     }
-    let blocks = count(found.blocks_before, "block");
+    let blocks = counted(found.blocks_before, "block");
     let are = if found.blocks_before == 1 { "is" } else { "are" };
     let mut told = vec![format!(
         "the recording begins after the program did: under other settings the {blocks} from before it {are} asked for anew"

@@ -7,7 +7,8 @@ use vramscope_detect::recommendation::{Doubt, Judgement, Trial, recommend};
 use vramscope_detect::settings::{Candidate, Demand, sweep};
 use vramscope_detect::{Refusal, Room, RoomSource, largest_request};
 use vramscope_model::{Action, DeviceRecording, EventIdx, Recording, Symbols};
-use vramscope_replay::allocator::{Config, Limits, Outcome, Reproduction, Rules, Simulation};
+use vramscope_replay::allocator::config::{Config, Rules};
+use vramscope_replay::allocator::{Limits, Outcome, Reproduction, Simulation};
 use vramscope_replay::{Lifetimes, Steps, peak};
 
 use super::{
@@ -33,7 +34,7 @@ pub fn whatif(
     let (chosen, others) = choose(recordings, options.device)?;
     let Chosen { recording, device, ref lifetimes, recorded_peak, .. } = chosen;
     let settings = recording.settings.as_ref();
-    let may_be: Vec<(Config, Rules)> = Rules::of(&recording.features)
+    let may_be: Vec<(Config, Rules)> = Rules::of(&recording.features, settings)
         .into_iter()
         .map(|rules| (own_settings(recording, device, rules).config, rules))
         .collect();
@@ -50,7 +51,7 @@ pub fn whatif(
         room.source = RoomSource::Unknown;
     }
     let rules = simulation.rules();
-    let candidates = candidates(&Asked { recording, lifetimes, own: &own, rules, room }, options)?;
+    let candidates = candidates(&Asked { lifetimes, own: &own, rules, room }, options)?;
     let anew = (lifetimes.n_before() > 0).then(|| run_anew(&simulation, &own.config).peak_reserved);
     let candidates: Vec<Candidate> = std::iter::once(own).chain(candidates).collect();
 
@@ -175,22 +176,27 @@ impl Chosen<'_> {
     }
 }
 
-/// The settings of the recording.
+/// The settings of the recording: as it states them where that says it all, else the shortest text for what was in force.
 fn own_settings(recording: &Recording, device: &DeviceRecording, rules: Rules) -> Candidate {
     let settings = recording.settings.as_ref();
     let (mut config, warnings) = Config::of_recording(settings, &rules);
-    let mut conf = settings.map_or("", |s| s.conf.trim()).to_owned();
-    // Before torch 2.3 files do not say, but only expandable segments are mapped.
+    let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    // Only expandable segments are mapped.
     if settings.is_none() && device.events.count(Action::SegmentMap) > 0 {
         config.expandable_segments = true;
-        "expandable_segments:True".clone_into(&mut conf);
+        warnings = vec![
+            "the file does not state the allocator's settings (torch 2.3 and later do); as memory was mapped, \
+             `expandable_segments:True` is taken"
+                .to_owned(),
+        ];
     }
-    Candidate { conf, config, warnings: warnings.iter().map(ToString::to_string).collect() }
+    let stated = settings.map_or("", |s| s.conf.trim());
+    let says_all = Config::parse(stated, &rules).is_ok_and(|(parsed, _)| parsed == config);
+    Candidate { conf: if says_all { stated.to_owned() } else { config.text() }, config, warnings }
 }
 
 /// What decides which settings are tried.
 struct Asked<'a> {
-    recording: &'a Recording,
     lifetimes: &'a Lifetimes,
     own: &'a Candidate,
     rules: Rules,
@@ -201,16 +207,14 @@ struct Asked<'a> {
 fn candidates(asked: &Asked<'_>, options: &Options) -> Result<Vec<Candidate>, NoAnswer> {
     let mut all = Vec::new();
     for conf in &options.confs {
-        let (config, warnings) = Config::parse(conf, &asked.rules).map_err(|error| NoAnswer {
-            message: format!("`--conf {conf}`: {error}"),
-            hint: error.hint().to_string(),
-        })?;
+        let (config, warnings) = Config::parse(conf, &asked.rules)
+            .map_err(|error| NoAnswer { message: format!("`--conf {conf}`: {error}"), hint: error.hint() })?;
         let warnings = warnings.iter().map(ToString::to_string).collect();
         all.push(Candidate { conf: conf.trim().to_owned(), config, warnings });
     }
     if options.sweep {
         let is_limited = asked.room.limits(&asked.own.config, asked.rules).reserved.is_some();
-        let demand = Demand::of(&asked.recording.features, largest_request(asked.lifetimes), is_limited);
+        let demand = Demand { largest_request: largest_request(asked.lifetimes), is_limited };
         for candidate in sweep(&asked.own.conf, &asked.own.config, &asked.rules, demand) {
             if all.iter().all(|other| other.config != candidate.config) {
                 all.push(candidate);

@@ -5,7 +5,7 @@ use vramscope_detect::{Refusal, Room, RoomSource};
 use vramscope_model::EventIdx;
 
 use super::{LimitSource, Limits, ReasonKind, SelfCheck, Setting};
-use crate::quantity::{bytes, count, grouped, mebibytes, percent};
+use crate::quantity::{bytes, grouped, mebibytes, percent};
 
 /// The answer: what is recommended, why, and what it costs.
 pub(super) struct Told {
@@ -118,7 +118,7 @@ fn conclusion(
                 bytes(check.replayed_peak),
                 bytes(check.recorded_peak),
                 grouped(check.reproduced),
-                count(check.recorded, "recorded segment event")
+                counted(check.recorded, "recorded segment event")
             );
             (
                 ReasonKind::Unreliable,
@@ -281,9 +281,14 @@ fn cost_in_words(cost: Cost, own: &Setting, choice: &Setting) -> String {
     }
 }
 
+/// A number of things: "1 block", "12,345 blocks".
+pub(super) fn counted(n: u64, one: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{} {one}s", grouped(n)) }
+}
+
 /// "once", "3 times".
-fn times(n: u64) -> String {
-    if n == 1 { "once".to_owned() } else { count(n, "time") }
+pub(super) fn times(n: u64) -> String {
+    if n == 1 { "once".to_owned() } else { counted(n, "time") }
 }
 
 /// The calls of the driver by kind.
@@ -309,7 +314,7 @@ pub(super) fn when(event: u64, step: Option<u64>) -> String {
 
 /// How far the replay can be believed.
 pub(super) fn self_check(check: &SelfCheck) -> String {
-    let events = |n: u64| count(n, "segment event");
+    let events = |n: u64| counted(n, "segment event");
     if check.exact {
         let growth = if check.recorded == 0 {
             "no segment event was recorded".to_owned()
@@ -318,17 +323,17 @@ pub(super) fn self_check(check: &SelfCheck) -> String {
         };
         return format!(
             "the replay reproduces the recording exactly: {growth}, all {} at the recorded address",
-            count(check.allocations, "block")
+            counted(check.allocations, "block")
         );
     }
     let mut told = vec![format!("{} of {}", grouped(check.reproduced), events(check.recorded))];
     if check.surplus > 0 {
         told.push(format!("{} of its own", grouped(check.surplus)));
     }
-    let blocks = count(check.allocations, "block");
+    let blocks = counted(check.allocations, "block");
     told.push(format!("{} of {blocks} at the recorded address", grouped(check.in_place)));
     if check.same_blocks < check.blocks {
-        let blocks = count(check.blocks, "block");
+        let blocks = counted(check.blocks, "block");
         told.push(format!("{} of the {blocks} at the end", grouped(check.same_blocks)));
     }
     let parts = check.first_divergence.as_ref().map_or_else(String::new, |at| {
