@@ -227,6 +227,14 @@ def main():
     churn(s, 60, mixture, 500 * MIB, drop_every=40)
     write("switches_limit", "settings changed while it runs under a limit", s, 1.1, ["default_limit", "expandable_limit", "split64_limit"])
 
+    for number in range(1, 15):
+        s = Script(1000 + number)
+        rng = s.rng
+        kinds = rng.sample([tiny, small, edge, middle, big, around_max_split, repeated], rng.randrange(2, 6))
+        churn(s, rng.randrange(250, 450), [(kind, rng.choice([1, 1, 2, 4])) for kind in kinds], rng.choice([300, 600, 900, 1500]) * MIB, streams=rng.choice([(0,), (0,), (0, 0, 1), (0, 1, 2)]),
+              empty_every=rng.choice([0, 0, 0, 15, 60]), drop_every=rng.choice([25, 50, 90]), rise=rng.uniform(0.55, 0.75), uses=rng.choice([0, 0, 0, 0.5]))
+        write(f"chance_{number:02}", "mixture, streams and pressure by chance", s, rng.uniform(0.85, 1.25))
+
 
 if __name__ == "__main__":
     main()

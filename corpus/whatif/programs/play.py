@@ -46,6 +46,8 @@ def random_jobs():
             if only and setting not in only[1].split():
                 continue
             name = file.removesuffix(".txt")
+            if os.environ.get("ONLY") and not re.match(os.environ["ONLY"], name):
+                continue
             yield dict(name=name, setting=setting, conf=conf, script=path, limit_mib=limit if limited else None, stacks=(name, setting) in WITH_STACKS)
 
 
@@ -89,7 +91,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("WORKERS", "14"))) as pool:
         for name, result, packed in list(pool.map(lambda j: play(j, work), together)) + [play(j, work) for j in alone]:
             results.append(result)
-            if packed:
+            if packed and not name.startswith("chance"):  # of these only the counters are kept
                 open(os.path.join(keep, name + ".pickle.xz"), "wb").write(packed)
     with open(os.path.join(out, what + ".json"), "w") as file:
         file.write("[\n" + ",\n".join(json.dumps(r) for r in results) + "\n]\n")

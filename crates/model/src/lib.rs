@@ -7,6 +7,7 @@
 //! Words are the allocator's own: see the glossary in `ARCHITECTURE.md`.
 
 mod annotation;
+mod divisions;
 mod event;
 mod join;
 mod origin;
@@ -19,6 +20,7 @@ mod symbols;
 mod units;
 
 pub use annotation::{Annotation, Stage};
+pub use divisions::{Divisions, N_DIVISIONS};
 pub use event::{Action, Event, Events};
 pub use join::{Relation, join, overlap, relation};
 pub use origin::Origin;

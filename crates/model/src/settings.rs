@@ -1,5 +1,7 @@
 //! The allocator's settings while it was recorded.
 
+use crate::divisions::Divisions;
+
 /// What the file says of the allocator's settings (torch 2.3 and later).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
@@ -18,34 +20,25 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The size of the block that serves a request, before the decision whether to split.
-    ///
-    /// Source: `round_size` of PyTorch's `CUDACachingAllocator.cpp`; see the allocator reference, §3.
+    /// The size of the block that serves a request, before the decision whether to split; the request itself where
+    /// 64 bits do not hold that size.
     pub fn round(settings: Option<&Self>, request: u64) -> u64 {
-        const MIN: u64 = 512;
-        if request < MIN {
-            return MIN;
-        }
-        let divisions = settings.map_or(0, |s| s.divisions(request));
-        if divisions > 1 && request > MIN.saturating_mul(divisions) {
-            let power = 1u64 << request.ilog2();
-            if power == request {
-                return request;
-            }
-            let step = power / divisions;
-            if step == 0 {
-                return power.saturating_mul(2);
-            }
-            return request.checked_next_multiple_of(step).unwrap_or(request);
-        }
-        request.checked_next_multiple_of(MIN).unwrap_or(request)
+        // Only the one number is looked up: this is asked for every event.
+        let mib = Divisions::mib(Divisions::slot(request));
+        let divisions =
+            settings.and_then(|s| s.roundup_power2_divisions.iter().find(|pair| Some(pair.0) == mib));
+        Divisions::round_by(divisions.map_or(0, |pair| pair.1), request).unwrap_or(request)
     }
 
-    /// The table has 16 entries, for sizes from 1 MiB to 32 GiB; the first serves all that is smaller, the last
-    /// all that is larger.
-    fn divisions(&self, request: u64) -> u64 {
-        let slot = request.ilog2().saturating_sub(20).min(15);
-        self.roundup_power2_divisions.iter().find(|&&(mib, _)| mib == 1 << slot).map_or(0, |&(_, d)| d)
+    /// `roundup_power2_divisions` as a table.
+    pub fn divisions(&self) -> Divisions {
+        let mut divisions = Divisions::default();
+        for (slot, number) in divisions.0.iter_mut().enumerate() {
+            let mib = Divisions::mib(slot);
+            let stated = self.roundup_power2_divisions.iter().find(|pair| Some(pair.0) == mib);
+            *number = stated.map_or(0, |pair| pair.1);
+        }
+        divisions
     }
 }
 
@@ -53,29 +46,28 @@ impl Settings {
 mod tests {
     use super::*;
 
+    fn check(divisions: &[(u64, u64)], request: u64, want: u64) {
+        let settings = Settings { roundup_power2_divisions: divisions.to_vec(), ..Settings::default() };
+        assert_eq!(Settings::round(Some(&settings), request), want, "{divisions:?}");
+        assert_eq!(settings.divisions().round(request).unwrap_or(request), want, "{divisions:?} as a table");
+    }
+
     #[test]
-    fn rounding_follows_the_reference_table() {
-        let scalar = |d| Settings {
-            roundup_power2_divisions: (0..16).map(|i| (1 << i, d)).collect(),
-            ..Settings::default()
-        };
-        let (four, eight) = (scalar(4), scalar(8));
-        for (request, plain, by_four, by_eight) in [
-            (1, 512, 512, 512),
-            (511, 512, 512, 512),
-            (512, 512, 512, 512),
-            (513, 1024, 1024, 1024),
-            (1200, 1536, 1536, 1536),
-            (2049, 2560, 2560, 2560),
-            (4097, 4608, 5120, 4608),
-            (1_048_577, 1_049_088, 1_310_720, 1_179_648),
-            (3_145_729, 3_146_240, 3_670_016, 3_407_872),
-            (84 << 20, 84 << 20, 96 << 20, 88 << 20),
-        ] {
-            assert_eq!(Settings::round(None, request), plain, "{request}");
-            assert_eq!(Settings::round(Some(&four), request), by_four, "{request} by 4");
-            assert_eq!(Settings::round(Some(&eight), request), by_eight, "{request} by 8");
-        }
+    fn stated_divisions_round_as_the_table_does() {
+        check(&[], 84 << 20, 84 << 20);
+        check(&[(64, 4)], 84 << 20, 96 << 20);
+        check(&[(64, 4), (128, 8)], 84 << 20, 96 << 20);
+        check(&[(128, 8), (64, 4)], 84 << 20, 96 << 20);
+        check(&[(1, 4)], 4097, 5120);
+        check(&[(3, 4), (65_536, 4)], 84 << 20, 84 << 20);
+        check(&[(32_768, 4)], (1 << 40) + 1, (1 << 40) + (1 << 38));
+        check(&[(32_768, 4)], u64::MAX, u64::MAX);
+    }
+
+    #[test]
+    fn without_settings_sizes_are_rounded_to_512_bytes() {
+        assert_eq!(Settings::round(None, 0), 512);
+        assert_eq!(Settings::round(None, 1_048_577), 1_049_088);
         assert_eq!(Settings::round(None, u64::MAX), u64::MAX);
     }
 }

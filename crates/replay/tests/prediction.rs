@@ -23,7 +23,8 @@ fn json(path: &str) -> Value {
 }
 
 fn open(path: &Path) -> (Recording, Vec<Rules>) {
-    let document = vramscope_formats::read(std::fs::File::open(path).unwrap(), &mut Symbols::default()).unwrap();
+    let document =
+        vramscope_formats::read(std::fs::File::open(path).unwrap(), &mut Symbols::default()).unwrap();
     let rules = Rules::of(&document.snapshot.features, document.snapshot.settings.as_ref());
     (join(vec![document.snapshot], None), rules)
 }
@@ -35,7 +36,8 @@ fn last(case: &str) -> PathBuf {
         name.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)
     };
     let entries = std::fs::read_dir(corpus().join("recordings").join(case)).unwrap();
-    let snapshots = entries.map(|entry| entry.unwrap().path()).filter(|p| p.to_string_lossy().contains(".pickle"));
+    let snapshots =
+        entries.map(|entry| entry.unwrap().path()).filter(|p| p.to_string_lossy().contains(".pickle"));
     snapshots.max_by_key(number).unwrap()
 }
 
@@ -114,15 +116,18 @@ fn random_programs_under_many_settings_are_predicted_exactly() {
         let (recording, rules) =
             open(&corpus().join(format!("whatif/random/recordings/{name}.default.pickle.xz")));
         let simulation = simulation(&recording, &rules);
-        let script = std::fs::read_to_string(corpus().join(format!("whatif/random/scripts/{name}.txt"))).unwrap();
+        let script =
+            std::fs::read_to_string(corpus().join(format!("whatif/random/scripts/{name}.txt"))).unwrap();
         for run in runs.iter().filter(|run| run["name"] == name) {
             let (config, _) = Config::parse(run["conf"].as_str().unwrap(), &simulation.rules()).unwrap();
             let total = run["total_memory"].as_u64().unwrap();
             let outcome = simulation.run(&config, &limits(run, total, &simulation.rules()));
             let what = format!("{name} under {}", run["setting"]);
             let first_failed = run["oom_ops"].as_array().unwrap().first();
-            let failed = outcome.oom.map(|oom| requests_before_event(&recording.devices[0], oom.event.index()));
-            let measured = first_failed.map(|op| requests_before(&script, op.as_u64().or(op[0].as_u64()).unwrap()));
+            let failed =
+                outcome.oom.map(|oom| requests_before_event(&recording.devices[0], oom.event.index()));
+            let measured =
+                first_failed.map(|op| requests_before(&script, op.as_u64().or(op[0].as_u64()).unwrap()));
             assert_eq!(failed, measured, "{what}: the request that fails");
             if failed.is_some() {
                 failing += 1;

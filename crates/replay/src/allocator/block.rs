@@ -48,6 +48,8 @@ pub(super) struct Block {
     pub(super) usage: Use,
     /// The number of searches in its pool when it became free.
     pub(super) free_since: u32,
+    /// How many blocks were made before it.
+    pub(super) created: u32,
     /// Whose it is; of no meaning where nobody holds it.
     pub(super) owner: u32,
 }

@@ -78,7 +78,7 @@ impl Allocator<'_> {
     /// An expandable segment at an address, with nothing mapped, as one block.
     pub(super) fn add_reservation(&mut self, pool: u16, base: u64, size: u64) -> Id {
         let segment = self.register(base, self.page(pool));
-        let block = self.blocks.add(Block {
+        let block = self.add_block(Block {
             addr: base,
             size,
             prev: NONE,
@@ -87,6 +87,7 @@ impl Allocator<'_> {
             pool,
             usage: Use::Unmapped,
             free_since: 0,
+            created: 0,
             owner: 0,
         });
         self.insert_unmapped(block);
@@ -105,7 +106,7 @@ impl Allocator<'_> {
         self.remove_unmapped(block);
         self.blocks[block].usage = Use::Free;
         if bytes < whole {
-            let rest = self.blocks.add(Block {
+            let rest = self.add_block(Block {
                 addr: addr + bytes,
                 size: whole - bytes,
                 prev: block,
@@ -114,6 +115,7 @@ impl Allocator<'_> {
                 pool,
                 usage: Use::Unmapped,
                 free_since: 0,
+                created: 0,
                 owner: 0,
             });
             if next != NONE {
@@ -161,16 +163,17 @@ impl Allocator<'_> {
             pool,
             usage: Use::Free,
             free_since,
+            created: 0,
             owner: 0,
         };
         if before > 0 {
-            let front = self.blocks.add(rest(addr, before, prev, block));
+            let front = self.add_block(rest(addr, before, prev, block));
             self.link_next(prev, front);
             self.blocks[block].prev = front;
             self.insert_free(front);
         }
         if behind > 0 {
-            let back = self.blocks.add(rest(start + bytes, behind, block, next));
+            let back = self.add_block(rest(start + bytes, behind, block, next));
             if next != NONE {
                 self.blocks[next].prev = back;
             }

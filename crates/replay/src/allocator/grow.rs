@@ -46,7 +46,7 @@ impl Allocator<'_> {
     /// A segment from `cudaMalloc`, as one block in no pool.
     pub(super) fn add_segment(&mut self, pool: u16, base: u64, size: u64) -> Id {
         let segment = self.register(base, 0);
-        let block = self.blocks.add(Block {
+        let block = self.add_block(Block {
             addr: base,
             size,
             prev: NONE,
@@ -55,6 +55,7 @@ impl Allocator<'_> {
             pool,
             usage: Use::Free,
             free_since: 0,
+            created: 0,
             owner: 0,
         });
         self.tally

@@ -8,13 +8,11 @@ use vramscope_model::{BlockState, PoolKind, StreamId};
 
 use super::addresses::Addresses;
 use super::block::{Block, Id, NONE, Segment, Slots, Use};
-use super::config::{Config, MIB, Rules, Tie};
+use super::config::{Config, MIB, Rules, SMALL_MAX, Tie};
 use super::outcome::Limits;
 use super::pool::{Key, Pool};
 use super::tally::Tally;
 
-/// Requests of at most this many bytes, rounded, are served from the small pool.
-pub(super) const SMALL_MAX: u64 = MIB;
 /// The least that is split off: what cannot serve any request stays with the block.
 pub(super) const LEAST_BLOCK: u64 = 512;
 /// In the large pool a rest of at most this many bytes stays with the block.
@@ -46,7 +44,10 @@ pub(super) struct Allocator<'a> {
     pub(super) completed_early: Vec<u32>,
     /// How often small and large blocks were searched for, where garbage is collected.
     pub(super) searches: [u32; 2],
+    /// How many segments there ever were.
     pub(super) n_registered: u32,
+    /// How many blocks there ever were.
+    n_created: u32,
     pub(super) addresses: Addresses,
     pub(super) tally: Tally,
 }
@@ -67,6 +68,7 @@ impl<'a> Allocator<'a> {
             completed_early: Vec::new(),
             searches: [0; 2],
             n_registered: 0,
+            n_created: 0,
             addresses: Addresses::default(),
             tally: Tally::default(),
         }
@@ -219,7 +221,7 @@ impl<'a> Allocator<'a> {
             return block;
         }
         let Block { addr, prev, segment, .. } = self.blocks[block];
-        let front = self.blocks.add(Block {
+        let front = self.add_block(Block {
             addr,
             size,
             prev,
@@ -228,6 +230,7 @@ impl<'a> Allocator<'a> {
             pool,
             usage: Use::Held,
             free_since: 0,
+            created: 0,
             owner: 0,
         });
         self.link_next(prev, front);
@@ -277,6 +280,14 @@ impl<'a> Allocator<'a> {
         true
     }
 
+    /// A new block's number.
+    pub(super) fn add_block(&mut self, mut block: Block) -> Id {
+        let created = self.n_created;
+        self.n_created = created.wrapping_add(1);
+        block.created = created;
+        self.blocks.add(block)
+    }
+
     pub(super) fn link_next(&mut self, prev: Id, next: Id) {
         if prev != NONE {
             self.blocks[prev].next = next;
@@ -291,6 +302,7 @@ impl<'a> Allocator<'a> {
         let block = &self.blocks[id];
         let tie = match self.rules.tie {
             Tie::Address => block.addr,
+            Tie::Creation => u64::from(block.created),
             Tie::Registration => {
                 let segment = &self.segments[block.segment];
                 let place = block.addr.saturating_sub(segment.base) / LEAST_BLOCK;

@@ -7,7 +7,8 @@
 mod addresses;
 mod block;
 mod bursts;
-mod config;
+pub mod conf;
+pub mod config;
 mod expandable;
 mod grow;
 mod machine;
@@ -24,7 +25,8 @@ mod tally;
 mod tests;
 mod workload;
 
-pub use config::{Config, Parser, Rules, Tie};
+pub use conf::{ConfError, ConfWarning};
+pub use config::{Config, Release, Rules};
 pub use outcome::{Divergence, Limits, OutOfMemory, Outcome, Reproduction};
 pub use simulation::Simulation;
 pub use workload::Unplayable;

@@ -13,6 +13,13 @@ pub struct Limits {
     pub total: Option<u64>,
 }
 
+impl Limits {
+    /// Whether nothing is limited.
+    pub(super) fn are_none(&self) -> bool {
+        self.capacity.is_none() && self.reserved.is_none()
+    }
+}
+
 /// What came of running a workload under some settings. Bytes unless said otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {

@@ -31,11 +31,17 @@ pub(super) fn replay(
         player.start_anew();
     }
     let mut flushes = flushes.iter().peekable();
+    // As long as it goes as recorded, memory lies where it lay.
+    let mut obtained = workload.obtained.iter().filter(|_| as_recorded).peekable();
     for step in &workload.steps {
         let is_flush = matches!(step.call, Call::GiveBack { .. }) && {
             while flushes.next_if(|&&flush| flush < step.event).is_some() {}
             flushes.next_if(|&&flush| flush == step.event).is_some()
         };
+        if obtained.peek().is_some_and(|(event, _)| *event < step.event) {
+            let given = std::iter::from_fn(|| obtained.next_if(|(event, _)| *event < step.event));
+            player.allocator.addresses.give(given.map(|(_, addr)| *addr));
+        }
         if is_flush {
             player.flush();
         } else if !player.play(*step) {
@@ -58,6 +64,7 @@ pub(super) struct Player<'a> {
 impl<'a> Player<'a> {
     pub(super) fn new(workload: &'a Workload, config: &'a Config, rules: Rules, limits: Limits) -> Self {
         let mut allocator = Allocator::new(config, rules, limits);
+        allocator.addresses = workload.addresses.clone();
         let (reserved, allocated) = workload.private_at_start;
         allocator.tally.set_private(reserved, allocated);
         Self {

@@ -92,7 +92,7 @@ impl Simulation {
     /// from before it are requested anew.
     pub fn run(&self, config: &Config, limits: &Limits) -> Outcome {
         let is_own = config == &self.config;
-        if is_own && limits == &Limits::default() {
+        if is_own && limits.are_none() {
             return self.reproduction.outcome.clone();
         }
         replay(&self.workload, config, self.rules, limits, &self.reproduction.flushes, is_own)

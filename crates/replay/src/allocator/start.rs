@@ -142,6 +142,14 @@ impl Start {
         self.ranges.insert(start, range);
     }
 
+    /// The segments from `cudaMalloc`: address and bytes.
+    pub(super) fn segments(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.ranges
+            .iter()
+            .filter(|(_, range)| !range.expandable)
+            .map(|(&addr, range)| (addr, range.end - addr))
+    }
+
     /// Bytes that were reserved but in nobody's hands.
     pub(super) fn free_bytes(&self) -> u64 {
         let reserved =
@@ -242,8 +250,19 @@ impl Allocator<'_> {
         let mut prev = NONE;
         for piece in pieces {
             let &Piece { addr, size, usage, owner } = piece;
-            let block = Block { addr, size, prev, next: NONE, segment, pool, usage, free_since: 0, owner };
-            let id = self.blocks.add(block);
+            let block = Block {
+                addr,
+                size,
+                prev,
+                next: NONE,
+                segment,
+                pool,
+                usage,
+                free_since: 0,
+                created: 0,
+                owner,
+            };
+            let id = self.add_block(block);
             self.link_next(prev, id);
             prev = id;
             match usage {

@@ -6,8 +6,10 @@ use hashbrown::HashMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use vramscope_model::{Action, Bytes, DeviceRecording, EventIdx, Settings, StreamId};
 
+use super::addresses::Addresses;
 use super::private::PrivatePools;
 use super::start::{Start, StartBlock};
+use super::tally::{SegmentAction, SegmentEvent};
 use crate::lifetimes::{AllocId, Death, Lifetimes};
 
 /// One thing that the program or the driver did. Numbers are those of requests.
@@ -95,6 +97,10 @@ pub(super) struct Workload {
     pub(super) requests: Vec<Request>,
     /// What was there when the recording began.
     pub(super) start: Start,
+    /// Where memory was obtained when recorded: the event and the address.
+    pub(super) obtained: Vec<(EventIdx, u64)>,
+    /// The addresses that the process had to give before any of that.
+    pub(super) addresses: Addresses,
     /// Requests that failed: bytes (rounded) and stream.
     pub(super) failed: Vec<Request>,
     /// Bytes reserved and allocated in private pools, after each change.
@@ -140,6 +146,7 @@ impl Workload {
             next = builder.follow(next);
         }
         builder.workload.start.blocks.sort_by_key(|block| block.addr);
+        builder.workload.addresses = Addresses::of(builder.segment_events());
         builder.workload.pools = builder.private;
         Ok(builder.workload)
     }
@@ -168,6 +175,20 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
+    /// What the process obtained and gave back, from its beginning.
+    fn segment_events(&self) -> impl Iterator<Item = SegmentEvent> {
+        let alloc = |addr, size| SegmentEvent { action: SegmentAction::Alloc, addr, size };
+        let at_start = self.workload.start.segments().map(move |(addr, size)| alloc(addr, size));
+        let later = self.device.events.iter().filter_map(move |event| match event.action {
+            Action::SegmentAlloc => Some(alloc(event.addr, event.size.0)),
+            Action::SegmentFree => {
+                Some(SegmentEvent { action: SegmentAction::Free, addr: event.addr, size: event.size.0 })
+            }
+            _ => None,
+        });
+        at_start.chain(later)
+    }
+
     /// What was there before the first event.
     fn start(&mut self) {
         let lifetimes = self.lifetimes;
@@ -259,6 +280,7 @@ impl Builder<'_> {
                 self.push(i, Call::GiveBack { until: EventIdx((i + more) as u32) });
                 return i + more;
             }
+            Action::SegmentAlloc | Action::SegmentMap => self.workload.obtained.push((event, addrs[i])),
             Action::Oom => {
                 let place = self.workload.failed.len() as u32;
                 self.workload.failed.push(Request { size: sizes[i], stream: events.get(i).stream });

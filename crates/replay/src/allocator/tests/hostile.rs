@@ -7,7 +7,7 @@ use vramscope_model::{
 };
 
 use crate::Lifetimes;
-use crate::allocator::config::{Config, MIB, Parser, Rules, Tie};
+use crate::allocator::config::{Config, MIB, Release, Rules, Tie};
 use crate::allocator::outcome::Limits;
 use crate::allocator::simulation::Simulation;
 
@@ -36,7 +36,7 @@ fn event() -> impl Strategy<Value = Event> {
             size: Bytes(size),
             time: TimeUs::UNKNOWN,
             stream: StreamId(stream),
-            pool: PoolId(if pool == 0 { 1 } else { 0 }),
+            pool: PoolId(u16::from(pool == 0)),
             stack: StackId(stack),
         },
     )
@@ -86,16 +86,18 @@ proptest! {
         own in config(),
         other in config(),
         limits in (prop::option::of(size()), prop::option::of(size()), prop::option::of(size())),
-        tie in prop::sample::select(vec![Tie::Address, Tie::Registration]),
+        tie in prop::sample::select(vec![Tie::Address, Tie::Creation, Tie::Registration]),
     ) {
         let mut events = Events::default();
-        trace.into_iter().for_each(|event| events.push(event));
+        for event in trace {
+            events.push(event);
+        }
         segments.sort_by_key(|segment| segment.addr);
         let n = events.len() as u32;
         let states = vec![State { snapshot: 0, after: Some(EventIdx(n)), segments }];
         let device = DeviceRecording { ordinal: 0, events, states };
         let lifetimes = Lifetimes::of(&device, None);
-        let rules = Rules { tie, parser: Parser::Since29, whole_fraction_is_limit: false };
+        let rules = Rules { tie, ..Rules::of_release(Release(2, 11)) };
         let Ok(simulation) = Simulation::of(&device, &lifetimes, None, &[(own, rules)]) else { return Ok(()) };
         let reproduction = simulation.reproduction();
         prop_assert!(reproduction.reproduced <= reproduction.recorded);

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use vramscope_model::{PoolKind, StreamId};
+use vramscope_model::{Divisions, PoolKind, StreamId};
 
 use crate::allocator::block::{Id, NONE, Use};
-use crate::allocator::config::{Config, MIB, Parser, Rules, Tie};
+use crate::allocator::config::{Config, MIB, Release, Rules, Tie};
 use crate::allocator::machine::Allocator;
 use crate::allocator::outcome::Limits;
 
@@ -114,7 +114,7 @@ fn config() -> impl Strategy<Value = Config> {
         .prop_map(|(max_split_size, threshold, divisions, expandable_segments, large)| Config {
             max_split_size,
             garbage_collection_threshold: threshold,
-            roundup_divisions: [divisions; 16],
+            roundup_divisions: Divisions::uniform(divisions),
             expandable_segments,
             large_segment: large * MIB,
             ..Config::default()
@@ -132,11 +132,10 @@ proptest! {
         config in config(),
         other in config(),
         limits in limits(),
-        by_registration in any::<bool>(),
+        tie in prop::sample::select(vec![Tie::Address, Tie::Creation, Tie::Registration]),
         program in prop::collection::vec(step(), 1..150),
     ) {
-        let tie = if by_registration { Tie::Registration } else { Tie::Address };
-        let rules = Rules { tie, parser: Parser::Since29, whole_fraction_is_limit: false };
+        let rules = Rules { tie, ..Rules::of_release(Release(2, 11)) };
         let mut allocator = Allocator::new(&config, rules, limits);
         let mut held: Vec<(Id, u32)> = Vec::new();
         let mut pending: Vec<(Id, u32)> = Vec::new();
@@ -197,7 +196,7 @@ proptest! {
 #[test]
 fn small_and_large_requests_have_pools_of_their_own() {
     let config = Config::default();
-    let rules = Rules { tie: Tie::Address, parser: Parser::Since29, whole_fraction_is_limit: false };
+    let rules = Rules::of_release(Release(2, 11));
     let mut allocator = Allocator::new(&config, rules, Limits::default());
     for (size, kind) in [(MIB, PoolKind::Small), (MIB + 1, PoolKind::Large)] {
         let block = allocator.malloc(size, StreamId(0), 0).unwrap();

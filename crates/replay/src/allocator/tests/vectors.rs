@@ -6,18 +6,21 @@
 use vramscope_model::StreamId;
 
 use crate::allocator::block::Id;
-use crate::allocator::config::{Config, MIB, Parser, Rules, Tie};
+use crate::allocator::config::{Config, MIB, Release, Rules};
 use crate::allocator::machine::Allocator;
 use crate::allocator::outcome::Limits;
 
-const RULES: Rules = Rules { tie: Tie::Address, parser: Parser::Since29, whole_fraction_is_limit: false };
+/// Torch 2.11, in which they were tried.
+fn rules() -> Rules {
+    Rules::of_release(Release(2, 11))
+}
 
 /// Runs a program and compares what is reserved after each of its steps, in MiB; `OOM` for a request that fails.
 ///
 /// `+30` requests 30 MiB, `+10M-512` less, `+1B` one byte, `+5@7` on stream 7; `-0` frees the first block that was requested,
 /// `-all` every one, `flush` gives back what is free.
 fn check(config: &Config, limits: Limits, program: &str, expected: &str) {
-    let mut allocator = Allocator::new(config, RULES, limits);
+    let mut allocator = Allocator::new(config, rules(), limits);
     let mut blocks: Vec<Option<Id>> = Vec::new();
     let mut reserved = Vec::new();
     for word in program.split_whitespace() {
@@ -90,7 +93,7 @@ fn segments_of_small_and_large_pools() {
 #[test]
 fn a_rest_of_a_mebibyte_or_less_stays_with_its_block() {
     let config = default();
-    let mut allocator = Allocator::new(&config, RULES, FREELY);
+    let mut allocator = Allocator::new(&config, rules(), FREELY);
     for want in [(10 << 20) - 512, (10 << 20) + 512] {
         let block = allocator.malloc((10 << 20) - 512, StreamId(0), 0).unwrap();
         assert_eq!(allocator.blocks[block].size, want);
@@ -161,7 +164,7 @@ fn a_few_blocks_of_one_size_as_in_the_test_of_captured_graphs() {
         format!("+{size} +{size} -0 {}flush", steps.collect::<String>())
     };
     let ends = |config: &Config, size: &str, held: &str, kept: &str| {
-        let mut allocator = Allocator::new(config, RULES, FREELY);
+        let mut allocator = Allocator::new(config, rules(), FREELY);
         let mut blocks: Vec<Option<Id>> = Vec::new();
         let mut before = 0;
         for word in rounds(size).split_whitespace() {
@@ -194,7 +197,7 @@ fn a_few_blocks_of_one_size_as_in_the_test_of_captured_graphs() {
 #[test]
 fn the_setting_may_change_between_requests() {
     let (off, on) = (max_split(40), Config { expandable_segments: true, ..max_split(40) });
-    let mut allocator = Allocator::new(&off, RULES, limit(120));
+    let mut allocator = Allocator::new(&off, rules(), limit(120));
     let mut blocks = Vec::new();
     for config in [&off, &on, &off] {
         allocator.config = config;
@@ -208,7 +211,7 @@ fn the_setting_may_change_between_requests() {
 
     let collecting = |config| Config { garbage_collection_threshold: 0.5, ..config };
     let (off, on) = (collecting(default()), collecting(expandable()));
-    let mut allocator = Allocator::new(&off, RULES, limit(120));
+    let mut allocator = Allocator::new(&off, rules(), limit(120));
     for config in [&off, &on] {
         allocator.config = config;
         blocks.push(allocator.malloc(40 * MIB, StreamId(0), 0).unwrap());
