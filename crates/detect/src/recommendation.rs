@@ -20,9 +20,9 @@ pub struct Trial {
     pub unlimited: Option<Outcome>,
     /// The most bytes that could be reserved; none where that is not known.
     pub limit: Option<u64>,
-    /// Of the recording's own settings: their peak if the run begins as it does under all others, without what was cached
-    /// when the recording began. None where nothing was there.
-    pub anew: Option<u64>,
+    /// Of the recording's own settings: what would come of them without limits if the run began as it does under all
+    /// others, without what was cached when the recording began. None where nothing was there.
+    pub anew: Option<Outcome>,
 }
 
 impl Trial {
@@ -31,11 +31,18 @@ impl Trial {
         self.unlimited.as_ref().unwrap_or(&self.outcome).peak_reserved
     }
 
-    /// How often the driver was called.
-    pub fn driver_calls(&self) -> u64 {
-        let Outcome { segment_allocs, segment_frees, maps, unmaps, .. } = self.outcome;
-        [segment_allocs, segment_frees, maps, unmaps].into_iter().fold(0, u64::saturating_add)
+    /// The peak of reserved bytes that other settings are compared with, if this is the recording's own: what was left
+    /// over from before the recording no setting can be credited with.
+    pub fn comparable_peak(&self) -> u64 {
+        let peak = self.outcome.peak_reserved;
+        self.anew.as_ref().map_or(peak, |anew| anew.peak_reserved.min(peak))
     }
+}
+
+/// How often the driver was called.
+fn driver_calls(outcome: &Outcome) -> u64 {
+    let &Outcome { segment_allocs, segment_frees, maps, unmaps, .. } = outcome;
+    [segment_allocs, segment_frees, maps, unmaps].into_iter().fold(0, u64::saturating_add)
 }
 
 /// The conclusion from some trials, of which the first is of the recording's own settings.
@@ -93,6 +100,8 @@ pub enum Reason {
     },
     /// No setting lowers the peak by enough to be worth it.
     NoGain {
+        /// The peak of reserved bytes that they are compared with.
+        from: u64,
         /// The trial of the lowest peak, if lower than the recording's own settings.
         best: Option<usize>,
     },
@@ -103,8 +112,8 @@ pub enum Reason {
 /// What a recommended setting costs, beside the recording's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
-    /// Calls of the driver: how many, and how many under the recording's own settings.
-    DriverCalls(u64, u64),
+    /// Calls of the driver: how many, and how many under the recording's own settings, if that can be compared.
+    DriverCalls(u64, Option<u64>),
     /// More bytes are allocated at the peak, as blocks are rounded up further.
     Rounding(u64),
     /// All unused memory is given back to serve a request, so often; and under the recording's own settings.
@@ -162,8 +171,7 @@ pub fn recommend(trials: &[Trial], doubt: Doubt) -> Option<Judgement> {
         let peak = trials.get(choice)?.outcome.peak_reserved;
         return chosen(trials, choice, Reason::Fits { peak, limit });
     }
-    // What was left over from before the recording no setting can be credited with.
-    let from = own.anew.map_or(own.outcome.peak_reserved, |anew| anew.min(own.outcome.peak_reserved));
+    let from = own.comparable_peak();
     let worth = WORTH_BYTES.max((WORTH_SHARE * from as f64).ceil() as u64).max(doubt.bytes.saturating_mul(2));
     let saved = |trial: &Trial| from.saturating_sub(trial.outcome.peak_reserved);
     let gains: Vec<usize> = fitting().filter(|(_, trial)| saved(trial) >= worth).map(|(i, _)| i).collect();
@@ -176,7 +184,7 @@ pub fn recommend(trials: &[Trial], doubt: Doubt) -> Option<Judgement> {
         return none(Reason::LiveMemory { allocated, reserved: from });
     }
     let lowest = fitting().filter(|(_, trial)| saved(trial) > 0).max_by_key(|&(i, t)| (saved(t), Reverse(i)));
-    none(Reason::NoGain { best: lowest.map(|(i, _)| i) })
+    none(Reason::NoGain { from, best: lowest.map(|(i, _)| i) })
 }
 
 /// Of some trials the simplest that saves nearly as much of `from` bytes as the best one: fewest keys, then fewest calls
@@ -189,14 +197,20 @@ fn simplest(trials: &[Trial], from: u64, candidates: &[usize]) -> Option<usize> 
         .iter()
         .filter_map(of)
         .filter(|(_, trial)| saved(trial) >= NEARLY_ALL * best)
-        .min_by_key(|&(i, trial)| (n_keys(&trial.conf), trial.driver_calls(), trial.outcome.peak_reserved, i))
+        .min_by_key(|&(i, trial)| {
+            (n_keys(&trial.conf), driver_calls(&trial.outcome), trial.outcome.peak_reserved, i)
+        })
         .map(|(i, _)| i)
 }
 
 fn chosen(trials: &[Trial], choice: usize, reason: Reason) -> Option<Judgement> {
     let (own, other) = (trials.first()?, trials.get(choice)?);
-    let mut costs = vec![Cost::DriverCalls(other.driver_calls(), own.driver_calls())];
     let (before, after) = (&own.outcome, &other.outcome);
+    let calls = driver_calls(before);
+    // Where memory ran out, calls are those until then; and what was there when the recording began took none.
+    let most_was_there = own.anew.as_ref().is_some_and(|anew| driver_calls(anew) > calls.saturating_mul(2));
+    let is_comparable = before.oom.is_none() && !most_was_there;
+    let mut costs = vec![Cost::DriverCalls(driver_calls(after), is_comparable.then_some(calls))];
     // Where memory ran out, only a part of the recording was replayed.
     let before_peak = own.unlimited.as_ref().unwrap_or(before).peak_allocated;
     let rounding = after.peak_allocated.saturating_sub(before_peak);
@@ -259,6 +273,10 @@ mod tests {
         judgement
     }
 
+    fn no_gain(from: u64, best: Option<usize>) -> Reason {
+        Reason::NoGain { from: from * MIB, best }
+    }
+
     #[test]
     fn the_simplest_setting_that_saves_nearly_all_wins() {
         let trials = [
@@ -270,7 +288,7 @@ mod tests {
         ];
         let reason = Reason::Lower { from: 2550 * MIB, to: 756 * MIB };
         let judgement = check(&trials, 0, Some(1), reason);
-        assert_eq!(judgement.costs, [Cost::DriverCalls(40, 80)]);
+        assert_eq!(judgement.costs, [Cost::DriverCalls(40, Some(80))]);
         assert_eq!(judgement.lower_still, Some(4));
     }
 
@@ -278,29 +296,30 @@ mod tests {
     fn equally_simple_settings_are_told_apart_by_calls_of_the_driver() {
         let trials = [trial("", 1000, 500, 10), trial("a:1", 600, 501, 50), trial("b:1", 620, 505, 20)];
         let judgement = check(&trials, 0, Some(2), Reason::Lower { from: 1000 * MIB, to: 620 * MIB });
-        assert_eq!(judgement.costs, [Cost::DriverCalls(20, 10), Cost::Rounding(5 * MIB)]);
+        assert_eq!(judgement.costs, [Cost::DriverCalls(20, Some(10)), Cost::Rounding(5 * MIB)]);
     }
 
     #[test]
     fn what_saves_little_is_not_worth_a_setting() {
         let small = [trial("", 700, 300, 10), trial("a:1", 637, 300, 10)];
-        check(&small, 0, None, Reason::NoGain { best: Some(1) });
+        check(&small, 0, None, no_gain(700, Some(1)));
         let small_share = [trial("", 10_000, 3000, 10), trial("a:1", 9501, 300, 10)];
-        check(&small_share, 0, None, Reason::NoGain { best: Some(1) });
+        check(&small_share, 0, None, no_gain(10_000, Some(1)));
         let worse = [trial("", 700, 300, 10), trial("a:1", 800, 300, 10)];
-        check(&worse, 0, None, Reason::NoGain { best: None });
+        check(&worse, 0, None, no_gain(700, None));
         let just_worth_it = [trial("", 700, 300, 10), trial("a:1", 636, 300, 10)];
         check(&just_worth_it, 0, Some(1), Reason::Lower { from: 700 * MIB, to: 636 * MIB });
-        check(&just_worth_it, 33, None, Reason::NoGain { best: Some(1) });
+        check(&just_worth_it, 33, None, no_gain(700, Some(1)));
         check(&just_worth_it, 141, None, Reason::Unreliable);
     }
 
     #[test]
     fn no_setting_is_credited_with_what_is_left_over_from_before() {
-        let own = Trial { anew: Some(700 * MIB), ..trial("", 1000, 500, 10) };
-        check(&[own.clone(), trial("a:1", 690, 500, 5)], 0, None, Reason::NoGain { best: Some(1) });
+        let own = Trial { anew: Some(trial("", 700, 500, 30).outcome), ..trial("", 1000, 500, 10) };
+        check(&[own.clone(), trial("a:1", 690, 500, 5)], 0, None, no_gain(700, Some(1)));
         let lower = [own, trial("a:1", 600, 500, 5)];
-        check(&lower, 0, Some(1), Reason::Lower { from: 700 * MIB, to: 600 * MIB });
+        let judgement = check(&lower, 0, Some(1), Reason::Lower { from: 700 * MIB, to: 600 * MIB });
+        assert_eq!(judgement.costs, [Cost::DriverCalls(5, None)]);
     }
 
     #[test]

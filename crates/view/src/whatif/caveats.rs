@@ -85,7 +85,7 @@ fn about_the_beginning(found: &Found<'_>, check: &SelfCheck) -> Option<String> {
         told.push(format!(", without {} that were reserved but unused then", bytes(check.cached_at_start)));
     }
     let own = found.trials.first().filter(|own| own.outcome.oom.is_none());
-    if let Some((own, anew)) = own.and_then(|own| Some((own.needed(), own.anew?)))
+    if let Some((own, anew)) = own.map(|own| (own.outcome.peak_reserved, own.comparable_peak()))
         && anew < own
     {
         let (own, anew) = (bytes(own), bytes(anew));

@@ -52,7 +52,7 @@ pub fn whatif(
     }
     let rules = simulation.rules();
     let candidates = candidates(&Asked { lifetimes, own: &own, rules, room }, options)?;
-    let anew = (lifetimes.n_before() > 0).then(|| run_anew(&simulation, &own.config).peak_reserved);
+    let anew = (lifetimes.n_before() > 0).then(|| run_anew(&simulation, &own.config));
     let candidates: Vec<Candidate> = std::iter::once(own).chain(candidates).collect();
 
     let done = AtomicUsize::new(0);

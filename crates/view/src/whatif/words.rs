@@ -111,7 +111,7 @@ fn conclusion(
                 format!("{} needs least, and {missing} are missing even so", named(least)),
             )
         }
-        Reason::NoGain { best } => no_gain(settings, best),
+        Reason::NoGain { from, best } => no_gain(settings, from, best),
         Reason::Unreliable => {
             let reason = format!(
                 "under the recording's own setting it peaks at {} where the recording peaks at {}, and makes {} of {}",
@@ -156,11 +156,14 @@ fn why_this_one(settings: &[Setting], judgement: &Judgement, saved: u64) -> Stri
     }
 }
 
-fn no_gain(settings: &[Setting], best: Option<usize>) -> (ReasonKind, String, String) {
+fn no_gain(settings: &[Setting], from: u64, best: Option<usize>) -> (ReasonKind, String, String) {
     let tried = settings.len().saturating_sub(1) as u64;
     let own = settings.first();
-    let from = own.map_or(0, |own| own.peak_reserved);
-    let whole = bytes(from);
+    let whole = if own.is_some_and(|own| own.peak_reserved > from) {
+        format!("{} (without what was left over from before the recording)", bytes(from))
+    } else {
+        bytes(from)
+    };
     let (headline, reason) = match best.and_then(|best| settings.get(best)) {
         Some(best) => {
             let saved = from.saturating_sub(best.peak_reserved);
@@ -182,7 +185,7 @@ fn no_gain(settings: &[Setting], best: Option<usize>) -> (ReasonKind, String, St
         }
         None => {
             let headline = format!("no setting tried peaks lower than the recording's own, at {whole}");
-            let unused = own.map_or(0, |own| own.peak_reserved.saturating_sub(own.peak_allocated));
+            let unused = own.map_or(0, |own| from.saturating_sub(own.peak_allocated));
             let who =
                 if tried == 1 { "it peaks no".to_owned() } else { format!("none of the {tried} peaks") };
             let reason = format!(
@@ -255,9 +258,8 @@ fn trade_offs(judgement: &Judgement, own: &Setting, choice: &Setting) -> Vec<Str
 
 fn cost_in_words(cost: Cost, own: &Setting, choice: &Setting) -> String {
     match cost {
-        // Where memory ran out, the calls are those until then.
-        Cost::DriverCalls(..) if own.oom.is_some() => format!("the driver is called: {}", calls_of(choice)),
-        Cost::DriverCalls(calls, before) => {
+        Cost::DriverCalls(_, None) => format!("the driver is called: {}", calls_of(choice)),
+        Cost::DriverCalls(calls, Some(before)) => {
             let verdict = if calls.saturating_mul(10) < before.saturating_mul(9) {
                 "less often"
             } else if calls.saturating_mul(9) > before.saturating_mul(10) {
