@@ -82,11 +82,10 @@ def environment(name, conf, **more):
 def child(code, argument, env):
     done = subprocess.run([sys.executable, "-c", code, argument], env=env, capture_output=True, text=True, timeout=120)
     found = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
-    result = json.loads(found[-1][6:]) if found else {"stage": "crash", "text": done.stderr[-600:], "code": done.returncode}
-    warned = [line for line in done.stderr.splitlines() if line.strip()]
-    if warned and isinstance(result, dict):
-        result["stderr"] = warned[:6]
-    return result
+    if found:
+        return json.loads(found[-1][6:])
+    said = [line.strip() for line in done.stderr.splitlines() if "what():" in line] or ["what():  " + done.stderr[-200:]]
+    return {"stage": "import", "type": f"the process ends with signal {-done.returncode}", "text": said[0].split("what():", 1)[1].strip()}
 
 
 def brief(result):

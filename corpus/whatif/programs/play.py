@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = os.path.join(HERE, "..", "random", "scripts")
@@ -79,9 +80,29 @@ def play(job, work):
     return name, result, lzma.compress(open(job["snapshot"], "rb").read(), preset=9 | lzma.PRESET_EXTREME)
 
 
+def recording(result):
+    """Of the scripts made by chance only the counters are kept."""
+    return None if result["name"].startswith("chance") else f"recordings/{result['name']}.{result['setting']}.pickle.xz"
+
+
+def judged(result):
+    """A vector: what it asks, what the rules say, what was measured, and whether they agree."""
+    import vectors
+    vector = next(v for v in vectors.VECTORS if v["name"] == result["name"])
+    out = {k: vector[k] for k in ("name", "about", "conf", "steps")}
+    out.update({k: vector[k] for k in ("limit_mib", "leave_mib", "fraction") if k in vector})
+    out.update(expected_reserved_mib=vector["expected"], expected_failures=vector["ooms"] if vector["expected"] else None)
+    rows = result.get("after_every_op", [])
+    if vector["expected"]:
+        same = len(rows) == len(vector["expected"]) and all(e is None or row[0] == e * (1 << 20) for row, e in zip(rows, vector["expected"]))
+        out["agrees"] = same and result["oom_ops"] == vector["ooms"]
+    out["measured"] = {k: v for k, v in result.items() if k not in ("name", "setting", "conf", "limit_mib", "reserved", "retries")}
+    return out
+
+
 def main():
     what, out = sys.argv[1:3]
-    work, keep = "/tmp/play_" + what, os.path.join(out, "recordings")
+    work, keep = tempfile.mkdtemp(), os.path.join(out, "recordings")
     os.makedirs(work, exist_ok=True)
     os.makedirs(keep, exist_ok=True)
     jobs = list(random_jobs() if what == "random" else vector_jobs(work))
@@ -91,9 +112,10 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("WORKERS", "14"))) as pool:
         for name, result, packed in list(pool.map(lambda j: play(j, work), together)) + [play(j, work) for j in alone]:
             results.append(result)
-            if packed and not name.startswith("chance"):  # of these only the counters are kept
+            if packed and (what == "vectors" or recording(result)):
                 open(os.path.join(keep, name + ".pickle.xz"), "wb").write(packed)
-    with open(os.path.join(out, what + ".json"), "w") as file:
+    results = [judged(r) if what == "vectors" else dict(r, recording=recording(r)) for r in results]
+    with open(os.path.join(out, "vectors.json" if what == "vectors" else "runs.json"), "w") as file:
         file.write("[\n" + ",\n".join(json.dumps(r) for r in results) + "\n]\n")
     print(what, len(results), "runs,", sum("failed" in r for r in results), "failed")
     for r in results:

@@ -8,6 +8,7 @@ import lzma
 import os
 import subprocess
 import sys
+import tempfile
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "more", "programs")
 # PYTORCH_CUDA_ALLOC_CONF, limit as a share of the default run's peak
@@ -42,7 +43,7 @@ def case_rows(case, pool, work, keep, total):
 def main():
     import torch
     total = torch.cuda.get_device_properties(0).total_memory
-    keep, work = os.path.join(sys.argv[1], "recordings"), "/tmp/play_more"
+    keep, work = os.path.join(sys.argv[1], "recordings"), tempfile.mkdtemp()
     cases = sorted(c for c in os.listdir(PROGRAMS) if os.path.isdir(os.path.join(PROGRAMS, c)) and c != "__pycache__")
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("WORKERS", "8"))) as pool, concurrent.futures.ThreadPoolExecutor(4) as outer:
         rows = list(outer.map(lambda c: list(case_rows(c, pool, work, keep, total)), cases))

@@ -18,6 +18,18 @@ const LARGEST: u64 = 1 << 48;
 const LAST: u64 = u64::MAX - LARGEST;
 const UNIT: u64 = 32 << 20;
 
+/// Where segments are put.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// As the driver was seen to do.
+    #[default]
+    AsSeen,
+    /// Each above all others.
+    Upwards,
+    /// Each below all others.
+    Downwards,
+}
+
 /// The address space.
 #[derive(Clone, Debug)]
 pub(super) struct Addresses {
@@ -26,11 +38,12 @@ pub(super) struct Addresses {
     /// Where the lowest unit begins.
     low: u64,
     gaps: Gaps,
+    direction: Direction,
 }
 
 impl Default for Addresses {
     fn default() -> Self {
-        Self { given: VecDeque::new(), low: TOP, gaps: Gaps::default() }
+        Self { given: VecDeque::new(), low: TOP, gaps: Gaps::default(), direction: Direction::AsSeen }
     }
 }
 
@@ -67,7 +80,13 @@ impl Addresses {
         if let Some((addr, end)) = jump {
             at_first.take_at(addr, end - addr);
         }
-        Self { given: VecDeque::new(), low, gaps: at_first }
+        Self { low, gaps: at_first, ..Self::default() }
+    }
+
+    /// The same with new segments in another direction, whatever gaps there are.
+    pub(super) fn towards(&self, direction: Direction) -> Self {
+        let low = if direction == Direction::AsSeen { self.low } else { TOP };
+        Self { direction, low, ..self.clone() }
     }
 
     /// Says which addresses the next segments are to have; those given before are forgotten.
@@ -80,6 +99,18 @@ impl Addresses {
     pub(super) fn take(&mut self, size: u64) -> u64 {
         if let Some(addr) = self.given.pop_front() {
             return addr;
+        }
+        match self.direction {
+            Direction::AsSeen => {}
+            Direction::Upwards => {
+                let addr = self.low;
+                self.low = addr.saturating_add(size).saturating_add(UNIT);
+                return addr;
+            }
+            Direction::Downwards => {
+                self.low = self.low.saturating_sub(size).saturating_sub(UNIT);
+                return self.low;
+            }
         }
         if let Some(addr) = self.gaps.take_lowest(size) {
             return addr;

@@ -4,17 +4,31 @@
 
 use vramscope_model::{EventIdx, StreamId};
 
+use super::addresses::Direction;
 use super::block::{Id, NONE};
 use super::config::{Config, Rules};
 use super::machine::{Allocator, Failed};
 use super::outcome::{Limits, OutOfMemory, Outcome};
+use super::start::StartBlock;
 use super::tally::SegmentAction;
 use super::workload::{Call, Request, Step, Workload};
 
+/// What a replay begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// With what was there when the recording began.
+    AsRecorded,
+    /// With nothing: blocks from before the recording are requested anew, by address or the largest first.
+    Anew {
+        /// Where new segments are put.
+        direction: Direction,
+        largest_first: bool,
+    },
+}
+
 /// Runs a workload from its beginning to its end, or until memory runs out.
 ///
-/// It begins with what was there when the recording began if `as_recorded`, else blocks from before the recording are requested
-/// anew, by address. Of the memory that was given back in the recording only `flushes`, the calls of `empty_cache()`, are given
+/// Of the memory that was given back in the recording only `flushes`, the calls of `empty_cache()`, are given
 /// back here; the rest the allocator decides by itself.
 pub(super) fn replay(
     workload: &Workload,
@@ -22,13 +36,16 @@ pub(super) fn replay(
     rules: Rules,
     limits: &Limits,
     flushes: &[EventIdx],
-    as_recorded: bool,
+    beginning: Beginning,
 ) -> Outcome {
     let mut player = Player::new(workload, config, rules, *limits);
-    if as_recorded {
-        player.start_as_recorded();
-    } else {
-        player.start_anew();
+    let as_recorded = beginning == Beginning::AsRecorded;
+    match beginning {
+        Beginning::AsRecorded => player.start_as_recorded(),
+        Beginning::Anew { direction, largest_first } => {
+            player.allocator.addresses = workload.addresses.towards(direction);
+            player.start_anew(largest_first);
+        }
     }
     let mut flushes = flushes.iter().peekable();
     // As long as it goes as recorded, memory lies where it lay.
@@ -77,8 +94,12 @@ impl<'a> Player<'a> {
     }
 
     /// Requests what was there before the recording.
-    fn start_anew(&mut self) {
-        for block in &self.workload.start.blocks {
+    fn start_anew(&mut self, largest_first: bool) {
+        let mut blocks: Vec<&StartBlock> = self.workload.start.blocks.iter().collect();
+        if largest_first {
+            blocks.sort_by_key(|block| std::cmp::Reverse(block.size));
+        }
+        for block in blocks {
             if self.malloc(EventIdx(0), block.owner) && block.is_pending {
                 self.free(block.owner, true);
             }

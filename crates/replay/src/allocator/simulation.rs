@@ -2,10 +2,11 @@
 
 use vramscope_model::{Action, DeviceRecording, Event, EventIdx, PoolId, Settings, State};
 
-use super::config::{Config, Rules};
+use super::addresses::Direction;
+use super::config::{Config, Rules, Tie};
 use super::outcome::{Limits, Outcome, Reproduction};
 use super::private::PrivatePools;
-use super::replay::replay;
+use super::replay::{Beginning, replay};
 use super::reproduce::reproduce;
 use super::workload::{Unplayable, Workload};
 use crate::lifetimes::Lifetimes;
@@ -91,11 +92,40 @@ impl Simulation {
     /// Under the recording's own settings it begins with what was there when the recording began; under any others the blocks
     /// from before it are requested anew.
     pub fn run(&self, config: &Config, limits: &Limits) -> Outcome {
-        let is_own = config == &self.config;
-        if is_own && limits.are_none() {
+        if config != &self.config {
+            return self.run_anew(config, limits);
+        }
+        if limits.are_none() {
             return self.reproduction.outcome.clone();
         }
-        replay(&self.workload, config, self.rules, limits, &self.reproduction.flushes, is_own)
+        self.replay(config, limits, Beginning::AsRecorded)
+    }
+
+    /// Runs the recorded requests with the blocks from before the recording requested anew, under whatever settings: what the
+    /// runs under others are to be compared with.
+    pub fn run_anew(&self, config: &Config, limits: &Limits) -> Outcome {
+        self.replay(config, limits, Beginning::Anew { direction: Direction::AsSeen, largest_first: false })
+    }
+
+    /// The least and the most bytes that such a run may reserve at its peak, by what a recording does not tell: where the driver
+    /// puts new segments, which decides between equally large blocks, and in which order blocks from before the recording came.
+    pub fn spread(&self, config: &Config, limits: &Limits) -> (u64, u64) {
+        let anew = |direction, largest_first| Beginning::Anew { direction, largest_first };
+        let mut beginnings = vec![anew(Direction::AsSeen, false)];
+        if self.rules.tie != Tie::Registration {
+            beginnings
+                .extend([Direction::Upwards, Direction::Downwards].map(|direction| anew(direction, false)));
+        }
+        if !self.workload.start.blocks.is_empty() {
+            beginnings.push(anew(Direction::AsSeen, true));
+        }
+        let peaks =
+            beginnings.into_iter().map(|beginning| self.replay(config, limits, beginning).peak_reserved);
+        peaks.fold((u64::MAX, 0), |(least, most), peak| (least.min(peak), most.max(peak)))
+    }
+
+    fn replay(&self, config: &Config, limits: &Limits, beginning: Beginning) -> Outcome {
+        replay(&self.workload, config, self.rules, limits, &self.reproduction.flushes, beginning)
     }
 
     /// The settings that the recording was made under.

@@ -1,5 +1,6 @@
 //! The allocator against what is known of it.
 
+mod chance;
 mod hostile;
 mod invariants;
 mod vectors;
