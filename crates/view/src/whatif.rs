@@ -1,6 +1,7 @@
 //! What `whatif` says: what the run would have needed under other settings of the allocator.
 
 mod caveats;
+mod found;
 mod run;
 mod words;
 

@@ -1,6 +1,6 @@
 //! What to keep in mind when reading the figures.
 
-use super::run::Found;
+use super::found::Found;
 use super::words::{counted, times};
 use super::{LimitSource, Limits, SelfCheck, Setting};
 use crate::quantity::{bytes, percent};
