@@ -98,5 +98,7 @@ fn judge(cx: &Context<'_>, key: Key, counts: &[FxHashMap<Key, u64>]) -> Option<F
         ],
         companions: Vec::new(),
         shortage: None,
+        shortfall: None,
+        fragmentation: None,
     })
 }

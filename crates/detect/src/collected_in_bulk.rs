@@ -311,5 +311,7 @@ fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group
         ],
         companions,
         shortage: None,
+        shortfall: None,
+        fragmentation: None,
     }
 }

@@ -2,6 +2,9 @@
 
 use vramscope_model::{Bytes, FrameId, StackId, TimeUs};
 
+use crate::fragmentation::Fragmentation;
+use crate::shortfall::Shortfall;
+
 /// What kind of conclusion a finding is, most serious first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -82,6 +85,10 @@ pub struct Finding {
     pub companions: Vec<Companion>,
     /// Of a failed request: the bytes that were missing. A finding of fewer bytes does not explain it.
     pub shortage: Option<Bytes>,
+    /// Of a failed request: why it failed.
+    pub shortfall: Option<Box<Shortfall>>,
+    /// Of fragmentation: its figures.
+    pub fragmentation: Option<Box<Fragmentation>>,
 }
 
 /// Memory of another place that grows together with a finding's.

@@ -109,5 +109,7 @@ fn judge(cx: &Context<'_>, group: &Group) -> Option<Finding> {
         ],
         companions: Vec::new(),
         shortage: None,
+        shortfall: None,
+        fragmentation: None,
     })
 }

@@ -94,5 +94,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         ],
         companions: Vec::new(),
         shortage: None,
+        shortfall: None,
+        fragmentation: None,
     }]
 }

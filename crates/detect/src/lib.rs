@@ -3,25 +3,31 @@
 //! A detector looks at one device of one recording and says what it concludes, with its evidence. Detectors do not know
 //! each other, nor formats, colours or units of display. Adding one is a file and a line in [`DETECTORS`].
 
+mod advice;
 mod block_sizes;
 mod collected_in_bulk;
 mod context;
 mod failed_fits;
 mod finding;
+mod fragmentation;
 mod groups;
 mod growing_blocks;
 mod growth;
 mod late_frees;
+mod names;
 mod out_of_memory;
 pub mod recommendation;
 mod room;
 mod rounds;
 pub mod settings;
+mod shortfall;
 mod survivors_by_birth;
 
 pub use context::Context;
 pub use finding::{Companion, Finding, Kind};
+pub use fragmentation::Fragmentation;
 pub use room::{Refusal, Room, RoomSource, largest_request};
+pub use shortfall::{EmptyCache, Holder, Limit, Others, Shortfall};
 
 /// A detector: its name, what it is for, and the check.
 pub struct Detector {

@@ -343,6 +343,8 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
         advice,
         companions,
         shortage: None,
+        shortfall: None,
+        fragmentation: None,
     }
 }
 

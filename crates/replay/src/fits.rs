@@ -1,122 +1,72 @@
-//! Failed fits: moments when new memory was obtained although enough was free in the same pool, in pieces too small.
+//! Failed fits: moments when new memory was obtained although enough was free for the same requests, in pieces too small.
 //!
 //! Source: the allocator reference, §4 (pools by size and stream; a request is served by the smallest free block that is
-//! large enough, else by a new segment).
+//! large enough, else by a new segment), §6.2 (an expandable segment may be mapped in several goes for one request).
 
-use rustc_hash::FxHashMap;
-use vramscope_model::{Action, Bytes, DeviceRecording, EventIdx, Settings, StreamId};
+use vramscope_model::{Action, Bytes, DeviceRecording, EventIdx, Events};
 
+use crate::domain::Domain;
+use crate::layout::Layout;
 use crate::lifetimes::Lifetimes;
-use crate::placement::SMALL_MAX;
 
 /// A moment when a request did not fit into what was free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedFit {
     /// The event that obtained new memory.
     pub event: EventIdx,
+    /// The event of the request.
+    pub alloc: EventIdx,
+    /// Which pool, kind and stream it was for.
+    pub domain: Domain,
     /// What was asked for, rounded.
     pub request: Bytes,
     /// What was obtained for it.
     pub obtained: Bytes,
-    /// What was free in the same pool and stream.
+    /// What was free there.
     pub free: Bytes,
+    /// The part of that which lay in whole segments (or pages of expandable ones).
+    pub releasable: Bytes,
+    /// The largest piece of it; not looked for where there are very many fits and blocks.
+    pub largest: Option<Bytes>,
 }
 
-/// Segments of the small pool are of this size.
-const SMALL_SEGMENT: u64 = 2 << 20;
+/// A request follows what was obtained for it within this many events: only more memory for it can come between.
+const LOOK_AHEAD: usize = 64;
 
-/// A kind of pool (whether it is the small one) of a stream.
-type Domain = (bool, StreamId);
-
-/// Adds to a sum. Absurd sizes wrap around, as they may.
-fn add(sums: &mut FxHashMap<Domain, i64>, domain: Domain, bytes: i64) {
-    let sum = sums.entry(domain).or_default();
-    *sum = sum.wrapping_add(bytes);
+/// The allocation that memory was obtained for: the next one that lies in it, in part at least.
+pub(crate) fn request_behind(events: &Events, obtained: usize) -> Option<usize> {
+    let (actions, addrs, sizes) = (events.actions(), events.addrs(), events.sizes());
+    let (start, end) = (addrs[obtained], addrs[obtained].saturating_add(sizes[obtained]));
+    let last = events.len().min(obtained.saturating_add(LOOK_AHEAD));
+    (obtained + 1..last).take_while(|&j| actions[j] != Action::Oom).find(|&j| {
+        actions[j] == Action::Alloc && addrs[j] < end && addrs[j].saturating_add(sizes[j].max(1)) > start
+    })
 }
 
-/// Every growth of reserved memory for which enough was free in the same pool and stream.
-pub fn failed_fits(
+/// So many blocks are looked at for the largest pieces; more would take longer than they are worth.
+const MOST_BLOCKS: usize = 50_000_000;
+
+/// Looks for the largest piece of what was free at each fit, and leaves out what is none: a request that a free block would
+/// have served was for another pool, a private one, which is not recorded before torch 2.12. (Where blocks of some size are
+/// kept for large requests (`keeps_large`), those serve no others, so nothing follows from them.)
+pub(crate) fn with_largest(
     device: &DeviceRecording,
     lifetimes: &Lifetimes,
-    settings: Option<&Settings>,
+    mut fits: Vec<FailedFit>,
+    keeps_large: bool,
 ) -> Vec<FailedFit> {
-    let events = &device.events;
-    let (actions, addrs, sizes) = (events.actions(), events.addrs(), events.sizes());
-    let n = events.len();
-    let rounded = |size: u64| Settings::round(settings, size);
-    let is_small = |size: u64| rounded(size) <= SMALL_MAX;
-
-    // What was there at the beginning: what is there at the end, less what the trace adds.
-    let mut reserved: FxHashMap<Domain, i64> = FxHashMap::default();
-    let mut used: FxHashMap<Domain, i64> = FxHashMap::default();
-    // Where each block in use was taken from, and its size.
-    let mut in_use: FxHashMap<u64, (Domain, i64)> = FxHashMap::default();
-    if let Some(state) = device.last_state() {
-        for segment in &state.segments {
-            let domain = (segment.size.0 <= SMALL_SEGMENT, segment.stream);
-            add(&mut reserved, domain, segment.size.0 as i64);
+    let moments: Vec<EventIdx> = fits.iter().map(|f| f.event).collect();
+    let mut next = fits.iter_mut();
+    let mut seen = 0;
+    Layout::visit(device, lifetimes, &moments, |_, layout| {
+        let Some(fit) = next.next() else { return };
+        seen += layout.blocks().len() + layout.stretches().len();
+        if seen <= MOST_BLOCKS {
+            let there = layout.stretches().filter(|s| s.domain == fit.domain);
+            let sizes = there.flat_map(|s| layout.gaps_in(s).map(|g| g.size()));
+            fit.largest = Some(Bytes(sizes.max().unwrap_or(0)));
         }
-    }
-    let delta = |i: usize| match actions[i] {
-        Action::SegmentAlloc | Action::SegmentMap => sizes[i] as i64,
-        Action::SegmentFree | Action::SegmentUnmap => (sizes[i] as i64).wrapping_neg(),
-        _ => 0,
-    };
-    for (i, &size) in sizes.iter().enumerate() {
-        let d = delta(i);
-        if d != 0 {
-            add(&mut reserved, (size <= SMALL_SEGMENT, events.get(i).stream), d.wrapping_neg());
-        }
-    }
-    for id in lifetimes.all().take(lifetimes.n_before()) {
-        let domain = (is_small(lifetimes.requested(id).0), StreamId(0));
-        let size = lifetimes.size(id).0 as i64;
-        add(&mut used, domain, size);
-        in_use.insert(lifetimes.addr(id), (domain, size));
-    }
-    let mut out = Vec::new();
-    for i in 0..n {
-        match actions[i] {
-            Action::Alloc => {
-                let domain = (is_small(sizes[i]), events.get(i).stream);
-                let size = lifetimes.alloc_of(EventIdx(i as u32)).map_or(0, |id| lifetimes.size(id).0 as i64);
-                add(&mut used, domain, size);
-                in_use.insert(addrs[i], (domain, size));
-            }
-            Action::FreeCompleted => {
-                if let Some((domain, size)) = in_use.remove(&addrs[i]) {
-                    add(&mut used, domain, size.wrapping_neg());
-                }
-            }
-            Action::SegmentAlloc | Action::SegmentMap => {
-                let domain = (sizes[i] <= SMALL_SEGMENT, events.get(i).stream);
-                let request = (i + 1..n.min(i + 8))
-                    .find(|&j| {
-                        actions[j] == Action::Alloc && (is_small(sizes[j]), events.get(j).stream) == domain
-                    })
-                    .map(|j| rounded(sizes[j]));
-                let free = reserved
-                    .get(&domain)
-                    .copied()
-                    .unwrap_or(0)
-                    .wrapping_sub(used.get(&domain).copied().unwrap_or(0));
-                add(&mut reserved, domain, sizes[i] as i64);
-                let free = u64::try_from(free).unwrap_or(0);
-                if let Some(request) = request.filter(|&r| free >= r) {
-                    out.push(FailedFit {
-                        event: EventIdx(i as u32),
-                        request: Bytes(request),
-                        obtained: Bytes(sizes[i]),
-                        free: Bytes(free),
-                    });
-                }
-            }
-            Action::SegmentFree | Action::SegmentUnmap => {
-                let domain = (sizes[i] <= SMALL_SEGMENT, events.get(i).stream);
-                add(&mut reserved, domain, (sizes[i] as i64).wrapping_neg());
-            }
-            _ => {}
-        }
-    }
-    out
+    });
+    fits.retain(|f| keeps_large || f.largest.is_none_or(|largest| largest < f.request));
+    fits
 }

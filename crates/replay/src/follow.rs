@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use vramscope_model::{Action, BlockState, DeviceRecording, Settings, StackId, State};
 
-use crate::lifetimes::{Agreement, BEFORE, Lifetimes, NEVER, NO_ALLOC, UNRECORDED};
+use crate::lifetimes::{Agreement, BEFORE, Lifetimes, NEVER, NO_ALLOC, UNRECORDED, Wait};
 use crate::{curve, placement};
 
 impl Lifetimes {
@@ -20,6 +20,7 @@ impl Lifetimes {
         let sizes = placement::block_sizes(device, &this, settings);
         this.size = sizes;
         this.take_state_sizes(device);
+        this.size_waits(device, settings);
         this.baseline = curve::start(device, &this);
         this
     }
@@ -39,11 +40,14 @@ impl Lifetimes {
             n_before: 0,
             alloc_of: vec![NO_ALLOC; n],
             n_events: n as u32,
+            waits: Vec::new(),
             agreement: Agreement::default(),
             baseline: (0, 0, 0),
         };
         let mut live: HashMap<u64, u32, FxBuildHasher> = HashMap::default();
         let has_requests = events.count(Action::FreeRequested) > 0;
+        // Where completions were left out of the recording, nobody knows what waited.
+        let has_completions = events.count(Action::FreeCompleted) > 0;
         let mut completed = usize::MAX;
         let (actions, addrs, sizes, stacks) =
             (events.actions(), events.addrs(), events.sizes(), events.stacks());
@@ -57,6 +61,8 @@ impl Lifetimes {
                         if *death == NEVER {
                             *death = i as u32;
                             this.agreement.missing_frees += 1;
+                        } else if has_completions {
+                            this.wait(old, i as u32);
                         }
                     }
                     this.push(i as u32, addrs[i], sizes[i], stacks[i]);
@@ -97,12 +103,22 @@ impl Lifetimes {
                         if *death == NEVER {
                             *death = i as u32;
                             this.alloc_of[i] = id;
+                        } else {
+                            this.wait(id, i as u32);
                         }
                     } else {
                         // A block from before the recording; its request may be too old to be in the trace, in which
                         // case it was pending, not held, when the trace begins.
                         this.agreement.unmatched_frees += 1;
-                        if !has_requests {
+                        if has_requests {
+                            this.waits.push(Wait {
+                                id: NO_ALLOC,
+                                addr: addrs[i],
+                                size: sizes[i],
+                                from: BEFORE,
+                                to: i as u32,
+                            });
+                        } else {
                             this.push(BEFORE, addrs[i], sizes[i], StackId::ABSENT);
                             let id = this.birth.len() - 1;
                             this.death[id] = i as u32;
@@ -113,7 +129,19 @@ impl Lifetimes {
                 _ => {}
             }
         }
+        let mut open: Vec<u32> =
+            live.into_values().filter(|&id| has_completions && this.death[id as usize] != NEVER).collect();
+        open.sort_unstable();
+        for id in open {
+            this.wait(id, NEVER);
+        }
         this
+    }
+
+    /// Notes that a block waited from its death until an event. How large it is is found out later.
+    fn wait(&mut self, id: u32, to: u32) {
+        let (addr, from) = (self.addr[id as usize], self.death[id as usize]);
+        self.waits.push(Wait { id, addr, size: 0, from, to });
     }
 
     fn push(&mut self, birth: u32, addr: u64, requested: u64, stack: StackId) {
@@ -208,11 +236,43 @@ impl Lifetimes {
         permute(&mut self.addr, &order);
         permute(&mut self.requested, &order);
         permute(&mut self.stack, &order);
-        for id in &mut self.alloc_of {
+        for id in self.alloc_of.iter_mut().chain(self.waits.iter_mut().map(|w| &mut w.id)) {
             if *id != NO_ALLOC {
                 *id = place[*id as usize];
             }
         }
+    }
+
+    /// Gives the blocks that wait their sizes. Of what waits at the end, the last state has the last word.
+    fn size_waits(&mut self, device: &DeviceRecording, settings: Option<&Settings>) {
+        for wait in &mut self.waits {
+            wait.size = match self.size.get(wait.id as usize) {
+                Some(&size) => size,
+                None => Settings::round(settings, wait.size),
+            };
+        }
+        let Some(state) = device.last_state().filter(|_| device.trace_reaches_state()) else { return };
+        let mut shown: HashMap<u64, u64, FxBuildHasher> = state
+            .blocks()
+            .filter(|(_, b)| b.state == BlockState::PendingFree)
+            .map(|(_, b)| (b.addr, b.size.0))
+            .collect();
+        self.waits.retain_mut(|wait| {
+            if wait.to == NEVER {
+                let Some(size) = shown.remove(&wait.addr) else { return false };
+                wait.size = size;
+            }
+            true
+        });
+        let mut older: Vec<(u64, u64)> = shown.into_iter().collect();
+        older.sort_unstable();
+        self.waits.extend(older.into_iter().map(|(addr, size)| Wait {
+            id: NO_ALLOC,
+            addr,
+            size,
+            from: BEFORE,
+            to: NEVER,
+        }));
     }
 
     /// The state knows the exact sizes of the blocks that are left.

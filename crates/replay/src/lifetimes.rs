@@ -58,6 +58,27 @@ pub(crate) const BEFORE: u32 = u32::MAX;
 /// An event that concerns no block.
 pub(crate) const NO_ALLOC: u32 = u32::MAX;
 
+/// Some time during which a block was given back already but could not be handed out again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wait {
+    /// The stay that it follows; [`NO_ALLOC`] where that ended before the recording.
+    pub(crate) id: u32,
+    pub(crate) addr: u64,
+    /// Bytes of the block.
+    pub(crate) size: u64,
+    /// The event after which it waits; [`BEFORE`] where it did when the recording began.
+    pub(crate) from: u32,
+    /// The event that ends it; [`NEVER`] where it waits at the end.
+    pub(crate) to: u32,
+}
+
+impl Wait {
+    /// Whether it waits just before an event (or at the end, for the number of events).
+    pub(crate) fn covers(&self, at: EventIdx) -> bool {
+        (self.from == BEFORE || self.from < at.0) && self.to >= at.0
+    }
+}
+
 /// Every block's stay, as columns; those from before the recording come first.
 ///
 /// [`Lifetimes::of`] makes them from a recording.
@@ -73,6 +94,8 @@ pub struct Lifetimes {
     /// The stay that each event begins or ends.
     pub(crate) alloc_of: Vec<u32>,
     pub(crate) n_events: u32,
+    /// Blocks whose free was not completed at once.
+    pub(crate) waits: Vec<Wait>,
     pub(crate) agreement: Agreement,
     /// Allocated, requested and reserved bytes before the first event.
     pub(crate) baseline: (i64, i64, i64),

@@ -27,24 +27,15 @@ struct Span {
 
 /// The segments at one moment, by address.
 #[derive(Default)]
-pub(crate) struct Spans(BTreeMap<u64, Span>);
+struct Spans(BTreeMap<u64, Span>);
 
 impl Spans {
-    pub(crate) fn add(&mut self, addr: u64, size: Bytes) {
+    fn add(&mut self, addr: u64, size: Bytes) {
         self.0.insert(addr, Span { end: addr.saturating_add(size.0), used: Vec::new() });
     }
 
-    pub(crate) fn remove(&mut self, addr: u64) {
+    fn remove(&mut self, addr: u64) {
         self.0.remove(&addr);
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Bytes of the segments in which nothing is marked as used.
-    pub(crate) fn unused(&self) -> Bytes {
-        self.0.iter().filter(|(_, s)| s.used.is_empty()).map(|(start, s)| Bytes(s.end - start)).sum()
     }
 
     fn at(&mut self, addr: u64) -> Option<&mut Span> {
@@ -52,7 +43,7 @@ impl Spans {
     }
 
     /// Marks a block as used. Returns the distance from its start to the next used block or the segment's end.
-    pub(crate) fn mark_used(&mut self, addr: u64) -> Option<u64> {
+    fn mark_used(&mut self, addr: u64) -> Option<u64> {
         let span = self.at(addr)?;
         let place = span.used.partition_point(|&a| a < addr);
         if span.used.get(place) != Some(&addr) {
@@ -74,7 +65,7 @@ impl Spans {
 
 /// The segments that were there when the trace begins: those at its end that it does not obtain, and those that it
 /// gives back without having obtained them.
-pub(crate) fn spans_at_start(device: &DeviceRecording) -> Spans {
+fn spans_at_start(device: &DeviceRecording) -> Spans {
     let mut spans = Spans::default();
     if let Some(state) = device.last_state() {
         for segment in &state.segments {

@@ -2,6 +2,8 @@
 
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Frame, Input, Peak, Severity, Verdict};
 
+use vramscope_view::explained::Fragmentation;
+
 use crate::bytes::{counted, grouped, human, mean};
 use crate::clock;
 use crate::place::{Places, folded_note, innermost_library_function};
@@ -57,6 +59,14 @@ pub(crate) fn places(analysis: &Analysis) -> Places {
     }
     for finding in &analysis.findings {
         files.extend(sites(&finding.companions));
+        if let Some(shortfall) = &finding.shortfall {
+            files.extend(sites(&shortfall.sites));
+        }
+        let pins =
+            finding.shortfall.iter().map(|s| &s.pins).chain(finding.fragmentation.iter().map(|f| &f.pins));
+        files.extend(
+            pins.flat_map(|pins| &pins.places).filter_map(|pin| pin.site.clone()).map(|site| site.file),
+        );
         files.extend(finding.site.iter().map(|site| site.file.clone()));
         for frame in &finding.stack {
             if frame.is_user { &mut files } else { &mut library }.push(frame.location.file.clone());
@@ -112,6 +122,18 @@ pub(crate) fn figures(analysis: &Analysis, finding: &Finding) -> Vec<String> {
         });
     }
     figures
+}
+
+/// When requests failed to fit, in numbers.
+pub(crate) fn fits(found: &Fragmentation) -> String {
+    let last = found.failed_fits_over_time.iter().rposition(|&n| n > 0);
+    let parts = found.failed_fits_over_time.len().max(1);
+    match last {
+        Some(last) if last + 1 < parts => {
+            format!("{} in all, none after {} % of it", found.failed_fits, (last + 1) * 100 / parts)
+        }
+        _ => format!("{} in all, up to its end", found.failed_fits),
+    }
 }
 
 /// Blocks a step, without a decimal where it is whole.

@@ -100,6 +100,32 @@ fn analysis_as_json() {
 }
 
 #[test]
+fn what_explains_a_failed_request_is_shown_in_every_format() {
+    let (analysis, excerpts) = (fixture::out_of_memory(), Excerpts::default());
+    let findings = |text: &str, from: &str| text.split_once(from).unwrap().1.to_owned();
+    let verbose = Layout { verbose: true, ..plain(&excerpts) };
+    let shown = text::analysis::render(&analysis, &plain(&excerpts));
+    assert!(!shown.contains("when the request failed"), "{shown}");
+    insta::assert_snapshot!(
+        "explained_verbose",
+        findings(&text::analysis::render(&analysis, &verbose), "1  fragmentation")
+    );
+    insta::assert_snapshot!(
+        "explained_markdown_verbose",
+        findings(&markdown::analysis::render(&analysis, 5, true, &excerpts), "### 1.")
+    );
+    let json: serde_json::Value = serde_json::from_str(&json::analysis::render(&analysis)).unwrap();
+    insta::assert_snapshot!(
+        "explained_json",
+        serde_json::to_string_pretty(&[
+            &json["findings"][0]["fragmentation"],
+            &json["findings"][1]["shortfall"]
+        ])
+        .unwrap()
+    );
+}
+
+#[test]
 fn diff_in_every_format() {
     let excerpts = Excerpts::default();
     insta::assert_snapshot!("diff_text", text::diff::render(&fixture::diff(), &plain(&excerpts)));

@@ -1,5 +1,7 @@
 //! What `analyze` says.
 
+use crate::explained::{Fragmentation, Shortfall};
+
 /// What part of the recordings to look at, and what is known besides.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -151,9 +153,9 @@ pub struct Balance {
     pub pending: u64,
     /// Bytes in free blocks.
     pub free: u64,
-    /// Free bytes in segments that are wholly free: `empty_cache()` would return them.
+    /// Free bytes in segments that are wholly free, and in whole pages of expandable ones: `empty_cache()` would return them.
     pub releasable: u64,
-    /// Free bytes in segments of which something is still held.
+    /// Free bytes in segments (or pages) of which something is still in use.
     pub stranded: u64,
     /// Bytes asked for, of the allocated blocks. None before torch 2.0, which did not record them.
     pub requested: Option<u64>,
@@ -292,6 +294,10 @@ pub struct Finding {
     pub related: Vec<usize>,
     /// Of a failed request: the bytes that were missing, as far as the trace tells.
     pub shortage: Option<u64>,
+    /// Of a failed request: why it failed.
+    pub shortfall: Option<Shortfall>,
+    /// Of fragmentation: its figures.
+    pub fragmentation: Option<Fragmentation>,
 }
 
 /// How much a finding matters.

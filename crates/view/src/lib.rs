@@ -6,6 +6,7 @@
 pub mod analysis;
 mod analyze;
 pub mod diff;
+pub mod explained;
 pub mod inspect;
 mod place;
 mod quantity;

@@ -1,27 +1,35 @@
 //! Where the driver puts what it hands out.
 //!
 //! Addresses matter only to tell equally large free blocks apart (before torch 2.13), and to compare a replay with what
-//! was recorded. So the replay of a recording uses the recorded ones, and every other does as the driver was seen to do:
-//! memory goes into the lowest gap that it fits in, else below everything else, in units of 32 MiB; what is left of its
-//! last unit is a gap. Which gaps there are at the beginning, a recording tells by what was put into them.
+//! was recorded. So the replay of a recording uses the recorded ones, and every other does as a driver was seen to do:
 //!
-//! Source: the allocator reference, §14.8; `corpus/whatif/addresses.json`.
+//! Segments lie in chunks, which are multiples of 32 MiB. A request takes the newest chunk that has room, in it the smallest hole
+//! that is large enough. If none has, a new chunk is put right below the others, or where ones that are gone left room. A chunk goes
+//! with its last segment. Which rooms there are at the beginning, the recording tells by what was put into them.
+//!
+//! Source: the allocator reference, §14.8; `corpus/whatif/programs/address_rule.py`.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::gaps::Gaps;
 use super::tally::{SegmentAction, SegmentEvent};
 
-/// Where the lowest unit begins unless a recording tells.
+/// Below which chunks are put unless a recording tells.
 const TOP: u64 = 1 << 46;
 /// No segment is as large as this, and none begins so close to the last address there is.
 const LARGEST: u64 = 1 << 48;
 const LAST: u64 = u64::MAX - LARGEST;
+/// The unit of chunks.
 const UNIT: u64 = 32 << 20;
+/// What must be left of a room beside the chunk that is put there, for its alignment.
+const MARGIN: u64 = UNIT - 4096;
+/// How many chunks are looked through for room: more than a process has that keeps its memory.
+const MOST_CHUNKS: usize = 1024;
 
 /// Where segments are put.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// As the driver was seen to do.
+    /// As a driver was seen to do.
     #[default]
     AsSeen,
     /// Each above all others.
@@ -30,20 +38,44 @@ pub(super) enum Direction {
     Downwards,
 }
 
+/// A row of units with segments in it.
+#[derive(Clone, Debug)]
+struct Chunk {
+    start: u64,
+    end: u64,
+    holes: Gaps,
+    /// Whether there is something in it that is no segment, so that it stays.
+    stays: bool,
+}
+
 /// The address space.
 #[derive(Clone, Debug)]
 pub(super) struct Addresses {
     /// Addresses that the next segments are to have.
     given: VecDeque<u64>,
-    /// Where the lowest unit begins.
-    low: u64,
-    gaps: Gaps,
     direction: Direction,
+    /// Chunks by age, the oldest first.
+    chunks: BTreeMap<u32, Chunk>,
+    /// The ages of the chunks by where they start.
+    ages: BTreeMap<u64, u32>,
+    n_chunks: u32,
+    /// What chunks that are gone left between others.
+    rooms: Gaps,
+    /// Where the lowest chunk starts.
+    low: u64,
 }
 
 impl Default for Addresses {
     fn default() -> Self {
-        Self { given: VecDeque::new(), low: TOP, gaps: Gaps::default(), direction: Direction::AsSeen }
+        Self {
+            given: VecDeque::new(),
+            direction: Direction::AsSeen,
+            chunks: BTreeMap::new(),
+            ages: BTreeMap::new(),
+            n_chunks: 0,
+            rooms: Gaps::default(),
+            low: TOP,
+        }
     }
 }
 
@@ -52,26 +84,32 @@ impl Addresses {
     pub(super) fn of(events: impl Iterator<Item = SegmentEvent>) -> Self {
         let mut known = Self { low: LAST, ..Self::default() };
         let mut at_first = Gaps::default();
-        // The last unit that did not follow below the one before it: all others go on from there.
+        // The last chunk that was not where it was expected but below all others: they go on from there.
         let mut jump = None;
         for event in events.filter(|e| e.size > 0 && e.addr < LAST && e.size < LARGEST) {
             let SegmentEvent { action, addr, size } = event;
             match action {
                 SegmentAction::Free => known.free(addr, size),
-                SegmentAction::Alloc if known.gaps.take_at(addr, size) => {}
                 SegmentAction::Alloc => {
-                    let end = (addr + size).next_multiple_of(UNIT);
-                    if addr > known.low {
-                        // Where nothing was expected to be free.
-                        at_first.add(addr, addr + size);
+                    let expected = known.place(size);
+                    if expected == addr {
                         continue;
                     }
-                    if end != known.low {
+                    known.free(expected, size);
+                    if known.take_at(addr, size) {
+                        continue;
+                    }
+                    let start = addr - addr % UNIT;
+                    let end = (addr + size).next_multiple_of(UNIT);
+                    if end <= known.low {
                         at_first.add(addr, end);
                         jump = Some((addr, end));
+                        known.low = end;
+                    } else {
+                        at_first.add(addr, addr + size);
                     }
-                    known.low = addr - addr % UNIT;
-                    known.gaps.add(addr + size, end);
+                    known.add_chunk(start, end, addr, end);
+                    known.take_at(addr, size);
                 }
                 SegmentAction::Map | SegmentAction::Unmap => {}
             }
@@ -80,13 +118,30 @@ impl Addresses {
         if let Some((addr, end)) = jump {
             at_first.take_at(addr, end - addr);
         }
-        Self { low, gaps: at_first, ..Self::default() }
+        let mut this = Self { low, ..Self::default() };
+        // Chunks come from above.
+        for (start, end) in at_first.iter().rev() {
+            this.add_hole(start, end);
+        }
+        this
     }
 
-    /// The same with new segments in another direction, whatever gaps there are.
+    /// Room in a chunk of which nothing else is known.
+    pub(super) fn add_hole(&mut self, start: u64, end: u64) {
+        let low = self.low;
+        let age = self.add_chunk(start, end, start, end);
+        self.low = low;
+        if let Some(chunk) = self.chunks.get_mut(&age) {
+            chunk.stays = true;
+        }
+    }
+
+    /// The same with new segments in another direction, whatever room there is.
     pub(super) fn towards(&self, direction: Direction) -> Self {
-        let low = if direction == Direction::AsSeen { self.low } else { TOP };
-        Self { direction, low, ..self.clone() }
+        match direction {
+            Direction::AsSeen => self.clone(),
+            Direction::Upwards | Direction::Downwards => Self { direction, ..Self::default() },
+        }
     }
 
     /// Says which addresses the next segments are to have; those given before are forgotten.
@@ -101,74 +156,73 @@ impl Addresses {
             return addr;
         }
         match self.direction {
-            Direction::AsSeen => {}
+            Direction::AsSeen => self.place(size),
             Direction::Upwards => {
                 let addr = self.low;
                 self.low = addr.saturating_add(size).saturating_add(UNIT);
-                return addr;
+                addr
             }
             Direction::Downwards => {
                 self.low = self.low.saturating_sub(size).saturating_sub(UNIT);
-                return self.low;
+                self.low
             }
         }
-        if let Some(addr) = self.gaps.take_lowest(size) {
+    }
+
+    fn place(&mut self, size: u64) -> u64 {
+        let roomy = self.chunks.values_mut().rev().take(MOST_CHUNKS);
+        if let Some(addr) = roomy.into_iter().find_map(|chunk| chunk.holes.take_smallest(size)) {
             return addr;
         }
-        let units = size.checked_next_multiple_of(UNIT).unwrap_or(size);
-        let Some(addr) = self.low.checked_sub(units) else { return 0 };
-        self.low = addr;
-        self.gaps.add(addr + size, addr + units);
-        addr
+        let length = size.checked_next_multiple_of(UNIT).unwrap_or(size);
+        let end = self.rooms.last_of(length.saturating_add(MARGIN)).unwrap_or(self.low);
+        let start = end.saturating_sub(length) / UNIT * UNIT;
+        self.add_chunk(start, start + length, start + size, start + length);
+        start
+    }
+
+    /// A new chunk, with one hole. Returns its age.
+    fn add_chunk(&mut self, start: u64, end: u64, hole: u64, hole_end: u64) -> u32 {
+        let mut holes = Gaps::default();
+        holes.add(hole, hole_end);
+        let age = self.n_chunks;
+        self.n_chunks += 1;
+        self.rooms.cut(start, end);
+        self.low = self.low.min(start);
+        self.ages.insert(start, age);
+        self.chunks.insert(age, Chunk { start, end, holes, stays: false });
+        age
+    }
+
+    /// Takes a certain range, if there is room.
+    fn take_at(&mut self, addr: u64, size: u64) -> bool {
+        let Some((_, age)) = self.ages.range(..=addr).next_back() else { return false };
+        self.chunks.get_mut(age).is_some_and(|chunk| chunk.holes.take_at(addr, size))
     }
 
     /// A segment was given back.
     pub(super) fn free(&mut self, addr: u64, size: u64) {
-        if addr < LAST {
-            self.gaps.add(addr, addr.saturating_add(size));
-        }
-    }
-}
-
-/// Ranges of addresses that are free: their ends by their starts. None touch.
-#[derive(Clone, Debug, Default)]
-struct Gaps(BTreeMap<u64, u64>);
-
-impl Gaps {
-    fn add(&mut self, mut start: u64, mut end: u64) {
-        if start >= end {
+        let Some((_, &age)) = self.ages.range(..=addr).next_back() else { return };
+        let Some(chunk) = self.chunks.get_mut(&age) else { return };
+        let end = addr.saturating_add(size);
+        if end > chunk.end {
             return;
         }
-        while let Some((&before, &its_end)) = self.0.range(..=end).next_back()
-            && its_end >= start
+        chunk.holes.add(addr, end);
+        let is_empty = chunk.holes.iter().eq([(chunk.start, chunk.end)]);
+        if !is_empty || chunk.stays {
+            return;
+        }
+        let (start, end) = (chunk.start, chunk.end);
+        self.chunks.remove(&age);
+        self.ages.remove(&start);
+        self.rooms.add(start, end);
+        // What lies below everything is no room between chunks.
+        if start == self.low
+            && let Some(end) = self.rooms.take_first()
         {
-            self.0.remove(&before);
-            (start, end) = (start.min(before), end.max(its_end));
+            self.low = end;
         }
-        self.0.insert(start, end);
-    }
-
-    /// Takes a range out if all of it is free.
-    fn take_at(&mut self, addr: u64, size: u64) -> bool {
-        let Some((&start, &end)) = self.0.range(..=addr).next_back() else { return false };
-        let behind = addr.saturating_add(size);
-        if end < behind {
-            return false;
-        }
-        self.0.remove(&start);
-        if start < addr {
-            self.0.insert(start, addr);
-        }
-        if behind < end {
-            self.0.insert(behind, end);
-        }
-        true
-    }
-
-    fn take_lowest(&mut self, size: u64) -> Option<u64> {
-        let addr = self.0.iter().find(|(start, end)| *end - *start >= size).map(|(&start, _)| start)?;
-        self.take_at(addr, size);
-        Some(addr)
     }
 }
 
@@ -179,21 +233,34 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn memory_goes_into_gaps_and_then_downwards_in_units() {
+    fn segments_go_into_the_newest_chunk_with_room_or_into_a_new_one_below() {
         let mut addresses = Addresses::default();
         let mut take = |mib: u64| (TOP - addresses.take(mib * MIB)) / MIB;
         assert_eq!(take(64), 64);
         assert_eq!(take(40), 128);
         assert_eq!(take(80), 224);
-        // The lowest gap is what 80 MiB left of three units, then what 40 left of two.
+        // The newest chunk with room has 16 MiB after 80, then the one before it 24 MiB after 40.
         assert_eq!(take(2), 224 - 80);
         assert_eq!(take(20), 128 - 40);
         assert_eq!(take(20), 256);
     }
 
-    /// As recorded: a gap in the middle is filled upwards, then all goes on far below.
     #[test]
-    fn a_recording_tells_which_gaps_there_were() {
+    fn chunks_go_with_their_last_segment_and_leave_room() {
+        let mut addresses = Addresses::default();
+        let taken: Vec<u64> = [64, 64, 64].map(|mib| addresses.take(mib * MIB)).into();
+        addresses.free(taken[1], 64 * MIB);
+        // Too little beside the alignment.
+        assert_eq!(addresses.take(64 * MIB), taken[2] - 64 * MIB);
+        assert_eq!(addresses.take(32 * MIB), taken[1] + 32 * MIB);
+        // The lowest one gone, all goes on from the one before it.
+        addresses.free(taken[2] - 64 * MIB, 64 * MIB);
+        assert_eq!(addresses.take(128 * MIB), taken[2] - 128 * MIB);
+    }
+
+    /// As recorded: room in the middle is filled upwards, then all goes on far below.
+    #[test]
+    fn a_recording_tells_which_rooms_there_were() {
         let event = |action, addr: u64, mib: u64| SegmentEvent { action, addr, size: mib * MIB };
         let obtained = [
             (0x8a00_0000, 32),

@@ -192,6 +192,7 @@ impl Allocator<'_> {
             self.blocks.remove(block);
             self.segments.remove(segment);
         }
+        self.was_waited_for = true;
         let n_segments = self.segments.len();
         self.tally
             .segment(SegmentEvent { action: SegmentAction::Unmap, addr: start, size: bytes }, n_segments);

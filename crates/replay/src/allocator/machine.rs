@@ -40,6 +40,8 @@ pub(super) struct Allocator<'a> {
     pools_of: Vec<[u16; 2]>,
     /// Blocks that wait for another stream.
     pub(super) pending: BTreeSet<Id>,
+    /// Whether memory was given back, for which the driver waits until all streams are done: the next request finds that out.
+    pub(super) was_waited_for: bool,
     /// Owners whose pending blocks became free because everything was waited for.
     pub(super) completed_early: Vec<u32>,
     /// How often small and large blocks were searched for, where garbage is collected.
@@ -65,6 +67,7 @@ impl<'a> Allocator<'a> {
             pools: Vec::new(),
             pools_of: Vec::new(),
             pending: BTreeSet::new(),
+            was_waited_for: false,
             completed_early: Vec::new(),
             searches: [0; 2],
             n_registered: 0,
@@ -82,6 +85,9 @@ impl<'a> Allocator<'a> {
         let (Some(size), true) = (self.config.round(request), request <= LARGEST) else {
             return Err(Failed { size: request });
         };
+        if self.was_waited_for {
+            self.complete_all();
+        }
         let obtain = self.config.segment_size(size).unwrap_or(size);
         let kind = if size <= SMALL_MAX { PoolKind::Small } else { PoolKind::Large };
         let pool = self.pool(kind, stream);

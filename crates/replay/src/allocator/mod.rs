@@ -10,6 +10,7 @@ mod bursts;
 pub mod conf;
 pub mod config;
 mod expandable;
+mod gaps;
 mod grow;
 mod machine;
 mod outcome;

@@ -4,10 +4,10 @@
 //!
 //! Source: the allocator reference, §10.4.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_model::{Action, DeviceRecording, EventIdx, PoolId, Segment, State};
+
+use super::gaps::Gaps;
 
 /// The part of a recording that is of private pools.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +15,7 @@ pub(super) struct PrivatePools {
     /// Whether each event is of a private pool; empty where none is.
     events: Vec<bool>,
     /// What was there at the beginning.
-    at_start: Ranges,
+    at_start: Gaps,
 }
 
 impl PrivatePools {
@@ -36,7 +36,7 @@ impl PrivatePools {
             let end = event.addr.saturating_add(event.size.0);
             let private = match event.action {
                 _ if by_event => event.pool != PoolId::DEFAULT,
-                Action::SegmentMap if ranges.reach(event.addr) => true,
+                Action::SegmentMap if is_reached(&ranges, event.addr) => true,
                 Action::SegmentAlloc | Action::SegmentMap => obtained.contains(&(i as u32)),
                 Action::Oom | Action::Snapshot => false,
                 _ => ranges.contain(event.addr),
@@ -64,51 +64,19 @@ impl PrivatePools {
 
     /// Bytes of the segments that were there at the beginning.
     pub(super) fn reserved_at_start(&self) -> u64 {
-        self.at_start.0.iter().fold(0, |sum, (start, end)| sum.saturating_add(end - start))
+        self.at_start.iter().fold(0u64, |sum, (start, end)| sum.saturating_add(end - start))
     }
+}
+
+/// Whether an address lies where the last range before it would grow to. Expandable segments have more room than that between
+/// them.
+fn is_reached(ranges: &Gaps, addr: u64) -> bool {
+    const REACH: u64 = 1 << 30;
+    ranges.end_before(addr).is_some_and(|end| addr < end.saturating_add(REACH))
 }
 
 fn is_private(segment: &Segment) -> bool {
     segment.pool != PoolId::DEFAULT
-}
-
-/// Ranges of addresses that do not overlap: their ends by their starts.
-#[derive(Clone, Debug, Default)]
-struct Ranges(BTreeMap<u64, u64>);
-
-impl Ranges {
-    fn add(&mut self, start: u64, end: u64) {
-        self.cut(start, end);
-        if start < end {
-            self.0.insert(start, end);
-        }
-    }
-
-    /// Takes out what lies between two addresses.
-    fn cut(&mut self, from: u64, to: u64) {
-        while let Some((&start, &end)) = self.0.range(..to).next_back()
-            && end > from
-        {
-            self.0.remove(&start);
-            if to < end {
-                self.0.insert(to, end);
-            }
-            if start < from {
-                self.0.insert(start, from);
-            }
-        }
-    }
-
-    /// Whether an address lies where the last range before it would grow to. Expandable segments have more room than that
-    /// between them.
-    fn reach(&self, addr: u64) -> bool {
-        const REACH: u64 = 1 << 30;
-        self.0.range(..=addr).next_back().is_some_and(|(_, &end)| addr < end.saturating_add(REACH))
-    }
-
-    fn contain(&self, addr: u64) -> bool {
-        self.0.range(..=addr).next_back().is_some_and(|(_, &end)| addr < end)
-    }
 }
 
 /// Where the private memory that states show came from.
@@ -117,7 +85,7 @@ struct Origins {
     /// The events that obtained it.
     events: FxHashSet<u32>,
     /// What no event obtained.
-    at_start: Ranges,
+    at_start: Gaps,
 }
 
 fn origins(device: &DeviceRecording) -> Origins {
@@ -150,13 +118,13 @@ fn origins(device: &DeviceRecording) -> Origins {
 impl Origins {
     /// Goes back from a state to the events that mapped what its expandable segments show.
     fn follow_back(&mut self, device: &DeviceRecording, state: &State) {
-        let mut shown = Ranges::default();
+        let mut shown = Gaps::default();
         for segment in state.segments.iter().filter(|s| is_private(s) && s.expandable) {
             shown.add(segment.addr, segment.end());
         }
         let n = state.after.map_or(0, EventIdx::index).min(device.events.len());
         for i in (0..n).rev() {
-            if shown.0.is_empty() {
+            if shown.is_empty() {
                 return;
             }
             let event = device.events.get(i);
@@ -165,7 +133,7 @@ impl Origins {
                 shown.cut(event.addr, event.addr.saturating_add(event.size.0));
             }
         }
-        for (start, end) in shown.0 {
+        for (start, end) in shown.iter() {
             self.at_start.add(start, end);
         }
     }

@@ -92,10 +92,7 @@ impl Allocator<'_> {
 
     /// Waits for every stream, then gives back all that is free: what `empty_cache()` does.
     pub(super) fn release_all(&mut self) {
-        for id in std::mem::take(&mut self.pending) {
-            self.completed_early.push(self.blocks[id].owner);
-            self.make_free(id);
-        }
+        self.complete_all();
         for kind in [PoolKind::Large, PoolKind::Small] {
             let free: Vec<Id> = self
                 .pools
@@ -141,6 +138,15 @@ impl Allocator<'_> {
         }
     }
 
+    /// All streams were waited for.
+    pub(super) fn complete_all(&mut self) {
+        self.was_waited_for = false;
+        for id in std::mem::take(&mut self.pending) {
+            self.completed_early.push(self.blocks[id].owner);
+            self.make_free(id);
+        }
+    }
+
     /// Gives a segment back that is free as a whole.
     pub(super) fn release(&mut self, id: Id) {
         self.remove_free(id);
@@ -148,6 +154,7 @@ impl Allocator<'_> {
         self.blocks.remove(id);
         self.segments.remove(segment);
         self.addresses.free(addr, size);
+        self.was_waited_for = true;
         let n_segments = self.segments.len();
         self.tally.segment(SegmentEvent { action: SegmentAction::Free, addr, size }, n_segments);
     }

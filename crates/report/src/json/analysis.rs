@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use vramscope_view::analysis as view;
 
+use super::explained::{Fragmentation, Shortfall};
 use super::{Frame, Location, SiteBytes, list};
 
 /// The name of the schema.
@@ -167,9 +168,9 @@ pub struct Balance {
     pub pending: u64,
     /// Bytes in free blocks.
     pub free: u64,
-    /// Free bytes in segments that are wholly free.
+    /// Free bytes in segments that are wholly free, and in whole pages of expandable ones.
     pub releasable: u64,
-    /// Free bytes in segments of which something is still held.
+    /// Free bytes in segments (or pages) of which something is still in use.
     pub stranded: u64,
     /// Bytes asked for, of the allocated blocks; null before torch 2.0.
     pub requested: Option<u64>,
@@ -332,6 +333,10 @@ pub struct Finding {
     pub advice: Vec<String>,
     /// Places whose memory grows at the same steps; their bytes are those of blocks.
     pub companions: Vec<SiteBytes>,
+    /// Of a failed request: why it failed, and what would have let it pass.
+    pub shortfall: Option<Shortfall>,
+    /// Of fragmentation: failed fits, and free memory that could not be used, over time.
+    pub fragmentation: Option<Fragmentation>,
 }
 
 impl From<&view::Finding> for Finding {
@@ -361,6 +366,8 @@ impl From<&view::Finding> for Finding {
             pattern: None,
             advice: from.advice.clone(),
             companions: list(&from.companions),
+            shortfall: from.shortfall.as_ref().map(Into::into),
+            fragmentation: from.fragmentation.as_ref().map(Into::into),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod analysis;
 pub mod diff;
+pub mod explained;
 pub mod inspect;
 pub mod whatif;
 
@@ -58,7 +59,7 @@ pub struct SiteBytes {
     pub site: Option<Location>,
     /// What to call it where there is no place.
     pub label: String,
-    /// Bytes: as asked for in `balance.sites`, as blocks (asked for, rounded up) in `peak.sites` and `companions`.
+    /// Bytes: as asked for in `balance.sites`, as blocks (asked for, rounded up) elsewhere.
     pub bytes: u64,
     /// Blocks.
     pub blocks: u64,

@@ -1,6 +1,7 @@
 //! `analyze` as Markdown.
 
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Severity};
+use vramscope_view::explained::Shortfall;
 
 use super::{block, code, escaped, place, sentence, table};
 use crate::bytes::{counted, grouped, human, share, signed};
@@ -9,6 +10,7 @@ use crate::excerpt::Excerpts;
 use crate::place::Places;
 use crate::settings;
 use crate::text::analysis::main_device;
+use crate::text::explained::pool_name;
 use crate::words;
 
 /// How many findings are told with their reasons; the others only with their figures.
@@ -28,7 +30,7 @@ pub fn render(analysis: &Analysis, top: usize, verbose: bool, excerpts: &Excerpt
     ));
     for (i, finding) in analysis.findings.iter().take(top).enumerate() {
         let whole = verbose || i == 0 || (i < TOLD_WHOLE && finding.severity != Severity::Info);
-        one_finding(&mut out, i + 1, analysis, finding, &places, whole.then_some(excerpts));
+        one_finding(&mut out, i + 1, analysis, finding, &places, whole.then_some(excerpts), verbose);
     }
     if analysis.findings.len() > top {
         let more = counted((analysis.findings.len() - top) as u64, "more finding");
@@ -86,6 +88,7 @@ fn one_finding(
     finding: &Finding,
     places: &Places,
     excerpts: Option<&Excerpts>,
+    verbose: bool,
 ) {
     let at = place(places, finding.site.as_ref(), &finding.label);
     out.push_str(&format!(
@@ -126,6 +129,12 @@ fn one_finding(
         out.push_str("Why:\n\n");
         bullets(out, &finding.evidence);
     }
+    if let Some(found) = &finding.fragmentation {
+        out.push_str(&format!("Failed fits over the run: {}.\n\n", words::fits(found)));
+    }
+    if let Some(found) = finding.shortfall.as_ref().filter(|_| verbose) {
+        shortfall(out, found, places);
+    }
     if !finding.companions.is_empty() {
         out.push_str("Grows at the same steps:\n\n");
         for c in &finding.companions {
@@ -145,6 +154,31 @@ fn one_finding(
             "<details><summary>Stack, innermost frame first</summary>\n\n{text}\n</details>\n\n"
         ));
     }
+}
+
+/// Who held what when a request failed, and what was free where.
+fn shortfall(out: &mut String, found: &Shortfall, places: &Places) {
+    let mut rows: Vec<Vec<String>> = found
+        .sites
+        .iter()
+        .map(|s| vec![place(places, s.site.as_ref(), &s.label), human(s.bytes), counted(s.blocks, "block")])
+        .collect();
+    if found.other_places > 0 {
+        let others = counted(found.other_places, "other place");
+        rows.push(vec![others, human(found.other_bytes), String::new()]);
+    }
+    out.push_str(&table(&["held when the request failed", "", ""], &rows));
+    out.push('\n');
+    let rows: Vec<Vec<String>> = found
+        .pools
+        .iter()
+        .map(|pool| {
+            let bytes = [pool.reserved, pool.allocated, pool.releasable, pool.stranded, pool.largest_free];
+            std::iter::once(pool_name(pool)).chain(bytes.into_iter().map(human)).collect()
+        })
+        .collect();
+    out.push_str(&table(&["for", "reserved", "held", "releasable", "stranded", "largest free"], &rows));
+    out.push('\n');
 }
 
 /// All devices, a row each.
@@ -190,7 +224,7 @@ fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: u
         ("– – rounding up to block sizes".into(), balance.rounding.unwrap_or(0)),
         ("– pending free".into(), balance.pending),
         ("– free".into(), balance.free),
-        ("– – releasable (whole segments)".into(), balance.releasable),
+        ("– – releasable (whole segments and pages)".into(), balance.releasable),
         ("– – stranded (in segments partly in use)".into(), balance.stranded),
     ];
     for (name, bytes) in parts.into_iter().filter(|&(_, bytes)| bytes > 0) {

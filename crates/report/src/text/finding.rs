@@ -2,7 +2,7 @@
 
 use vramscope_view::analysis::{Analysis, Finding, Location, Severity};
 
-use super::{INDENT, Layout, left_out};
+use super::{INDENT, Layout, explained, left_out};
 use crate::bytes::{counted, human};
 use crate::excerpt::Excerpt;
 use crate::page::Page;
@@ -24,6 +24,12 @@ pub(super) fn write(page: &mut Page, n: usize, finding: &Finding, context: &Cont
     }
     stack(page, finding, context);
     list(page, "why", &finding.evidence);
+    if let Some(found) = &finding.fragmentation {
+        explained::fragmentation(page, found);
+    }
+    if let Some(found) = &finding.shortfall {
+        explained::shortfall(page, found, context.layout, context.places);
+    }
     companions(page, finding, context);
     if !finding.related.is_empty() {
         let numbers: Vec<String> = finding.related.iter().map(|i| (i + 1).to_string()).collect();

@@ -3,6 +3,7 @@
 pub mod analysis;
 mod balance;
 pub mod diff;
+pub(crate) mod explained;
 mod finding;
 pub mod inspect;
 pub mod whatif;

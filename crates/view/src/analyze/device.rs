@@ -2,7 +2,9 @@
 
 use rustc_hash::FxHashMap;
 use vramscope_detect::{Context, Kind, detect};
-use vramscope_model::{Action, BlockState, Bytes, DeviceRecording, EventIdx, Recording, StackId, Symbols};
+use vramscope_model::{
+    Action, BlockState, Bytes, DeviceRecording, EventIdx, Recording, Settings, StackId, Symbols,
+};
 use vramscope_replay::{Lifetimes, PhaseRun, StepSource, Steps, Window, balance_at, levels, phase_runs};
 
 use super::findings::present;
@@ -147,7 +149,7 @@ pub(super) fn analyze(
         rank: recording.rank,
         events: window.to.0.saturating_sub(window.from.0).into(),
         duration_us,
-        balance: balance(device, &lifetimes, window, symbols),
+        balance: balance(device, &lifetimes, recording.settings.as_ref(), window, symbols),
         peak,
         steps: StepsView { count: steps.count() as u64, source: step_source(steps.source()) },
         fluctuation_pct: fluctuation(&curve.at_steps, steps.count()).filter(|_| !is_unsteady),
@@ -158,8 +160,14 @@ pub(super) fn analyze(
     Outcome { analysis, findings, history, caveats }
 }
 
-fn balance(device: &DeviceRecording, lifetimes: &Lifetimes, window: Window, symbols: &Symbols) -> Balance {
-    let sums = balance_at(device, lifetimes, window.to);
+fn balance(
+    device: &DeviceRecording,
+    lifetimes: &Lifetimes,
+    settings: Option<&Settings>,
+    window: Window,
+    symbols: &Symbols,
+) -> Balance {
+    let sums = balance_at(device, lifetimes, settings, window.to);
     let mut sites = ByStack::default();
     let mut before_recording = 0;
     let mut requested = 0;

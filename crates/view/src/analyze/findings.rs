@@ -3,6 +3,7 @@
 use vramscope_detect as detect;
 use vramscope_model::{Recording, StackId, Symbols};
 
+use super::explained;
 use crate::analysis::{Finding, Severity, SiteBytes};
 use crate::place;
 
@@ -67,6 +68,8 @@ pub(super) fn present(
         companions,
         related: Vec::new(),
         shortage: finding.shortage.map(|b| b.0),
+        shortfall: finding.shortfall.as_deref().map(|s| explained::shortfall(s, symbols)),
+        fragmentation: finding.fragmentation.as_deref().map(|f| explained::fragmentation(f, symbols)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Puts together what `analyze` says.
 
 mod device;
+mod explained;
 mod findings;
 mod sites;
 mod verdict;

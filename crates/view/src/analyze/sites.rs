@@ -14,7 +14,7 @@ pub(super) struct ByStack {
 }
 
 /// What blocks are called of which nothing says where they were allocated, since that was before the recording.
-const BEFORE: &str = "older than the recording";
+pub(super) const BEFORE: &str = "older than the recording";
 
 /// What stacks are joined by.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -198,5 +198,7 @@ pub(super) fn rank_skew(devices: &[DeviceAnalysis], findings: &[Finding]) -> Opt
         companions: Vec::new(),
         related: Vec::new(),
         shortage: None,
+        shortfall: None,
+        fragmentation: None,
     })
 }

@@ -69,7 +69,7 @@ fn equals_what_torch_did() {
         let limits = Limits { capacity: None, reserved, total: Some(total) };
         let mut allocator = Allocator::new(&config, rules, limits);
         // What CUDA itself left of its first unit of addresses.
-        allocator.addresses.free(1 << 46, 24 * MIB);
+        allocator.addresses.add_hole(1 << 46, (1 << 46) + 24 * MIB);
         let (reserved, failed) = play(&mut allocator, &script);
         let what = format!("{} under {}", run["name"], run["setting"]);
         let measured: Vec<(u64, u64)> = serde_json::from_value(run["reserved"].clone()).unwrap();
