@@ -16,13 +16,17 @@ mod growth;
 mod late_frees;
 mod names;
 mod out_of_memory;
+pub mod recommendation;
+mod room;
 mod rounds;
+pub mod settings;
 mod shortfall;
 mod survivors_by_birth;
 
 pub use context::Context;
 pub use finding::{Companion, Finding, Kind};
 pub use fragmentation::Fragmentation;
+pub use room::{Refusal, Room, RoomSource, largest_request};
 pub use shortfall::{EmptyCache, Holder, Limit, Others, Shortfall};
 
 /// A detector: its name, what it is for, and the check.

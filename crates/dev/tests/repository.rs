@@ -57,7 +57,8 @@ fn generated_documents_say_something() {
             "docs/detectors.md",
             "docs/schema/analysis.json",
             "docs/schema/diff.json",
-            "docs/schema/inspect.json"
+            "docs/schema/inspect.json",
+            "docs/schema/whatif.json"
         ]
     );
     for word in ["## `vramscope analyze`", "`--since <MOMENT>`", "  - `markdown`", "Exit status"] {

@@ -7,6 +7,16 @@ pub(crate) fn human(bytes: u64) -> String {
     scaled(bytes as f64)
 }
 
+/// Bytes in MiB from one MiB on, for figures that are compared: `2,848.0 MiB`.
+pub(crate) fn mebibytes(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    if bytes < MIB {
+        return human(bytes);
+    }
+    let tenths = (u128::from(bytes) * 10 + u128::from(MIB / 2)) / u128::from(MIB);
+    format!("{}.{} MiB", grouped((tenths / 10) as u64), tenths % 10)
+}
+
 /// A change of bytes with its sign: `+1.5 MiB`, `-512 B`, `0 B`.
 pub(crate) fn change(before: u64, after: u64) -> String {
     signed(i128::from(after) - i128::from(before))
@@ -59,6 +69,24 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
     if part > 0 && percent < 0.05 { "<0.1 %".to_owned() } else { format!("{percent:.1} %") }
 }
 
+/// A change in percent with its sign: `-8.9 %`, `+62 %`; `0 %` only where there is none.
+pub(crate) fn change_share(before: u64, after: u64) -> String {
+    if before == after {
+        return "0 %".to_owned();
+    }
+    if before == 0 {
+        return "new".to_owned();
+    }
+    let percent = (after as f64 - before as f64) * 100.0 / before as f64;
+    if percent.abs() < 0.05 {
+        format!("{}<0.1 %", if percent < 0.0 { "-" } else { "+" })
+    } else if percent.abs() < 9.95 {
+        format!("{percent:+.1} %")
+    } else {
+        format!("{percent:+.0} %")
+    }
+}
+
 fn scaled(bytes: f64) -> String {
     let mut value = bytes.round();
     if value < 1024.0 {
@@ -104,6 +132,24 @@ mod tests {
         assert_eq!(change(7, 7), "0 B");
         assert_eq!(mean(-0.5), "-0.5 B");
         assert_eq!(mean(16_777_216.4), "16.0 MiB");
+    }
+
+    #[test]
+    fn changes_in_percent_are_none_only_where_there_is_none() {
+        let check = |before, after, want: &str| assert_eq!(change_share(before, after), want);
+        check(2550, 756, "-70 %");
+        check(762, 694, "-8.9 %");
+        check(2550, 4122, "+62 %");
+        check(10_000, 10_001, "+<0.1 %");
+        check(7, 7, "0 %");
+        check(0, 0, "0 %");
+        check(0, 7, "new");
+    }
+
+    #[test]
+    fn compared_bytes_keep_their_unit() {
+        assert_eq!(mebibytes(512), "512 B");
+        assert_eq!(mebibytes(2848 << 20), "2,848.0 MiB");
     }
 
     #[test]

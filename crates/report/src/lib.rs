@@ -21,6 +21,7 @@ mod sparkline;
 mod style;
 mod table;
 pub mod text;
+mod trials;
 mod words;
 
 pub use excerpt::{Excerpt, Excerpts};

@@ -143,16 +143,50 @@ fn inspection_in_every_format() {
 }
 
 #[test]
+fn settings_compared_in_every_format() {
+    let excerpts = Excerpts::default();
+    let narrow = Layout { width: 80, ..plain(&excerpts) };
+    let verbose = Layout { verbose: true, ..narrow };
+    for (name, answer) in [("lower", fixture::whatif::lower()), ("oom", fixture::whatif::out_of_memory())] {
+        let shown = text::whatif::render(&answer, &narrow);
+        let more = text::whatif::render(&answer, &verbose);
+        assert!(shown.lines().chain(more.lines()).all(|line| line.chars().count() <= 80), "{shown}{more}");
+        insta::assert_snapshot!(format!("whatif_{name}_text"), shown);
+        insta::assert_snapshot!(format!("whatif_{name}_verbose"), more);
+        insta::assert_snapshot!(format!("whatif_{name}_markdown"), markdown::whatif::render(&answer, false));
+        insta::assert_snapshot!(format!("whatif_{name}_json"), json::whatif::render(&answer));
+    }
+}
+
+#[test]
+fn nothing_recommended_leaves_nothing_to_paste() {
+    let mut answer = fixture::whatif::lower();
+    answer.recommended = None;
+    let shown = text::whatif::render(&answer, &plain(&Excerpts::default()));
+    assert!(!shown.contains("export ") && shown.contains("why     it saves"), "{shown}");
+    assert!(!markdown::whatif::render(&answer, false).contains("```"));
+    let document: serde_json::Value = serde_json::from_str(&json::whatif::render(&answer)).unwrap();
+    assert!(document["recommended"].is_null());
+    answer.recommended = Some(0);
+    let document: serde_json::Value = serde_json::from_str(&json::whatif::render(&answer)).unwrap();
+    assert_eq!(document["recommended"], "", "the defaults are a setting, too");
+}
+
+#[test]
 fn every_document_has_a_schema_with_words_for_each_field() {
     let schemas = json::schemas();
     let names: Vec<&str> = schemas.keys().copied().collect();
-    assert_eq!(names, ["vramscope.analysis/1", "vramscope.diff/1", "vramscope.inspect/1"]);
+    assert_eq!(
+        names,
+        ["vramscope.analysis/1", "vramscope.diff/1", "vramscope.inspect/1", "vramscope.whatif/1"]
+    );
     for (name, schema) in schemas {
         let properties = schema["properties"].as_object().unwrap();
         assert!(properties.contains_key("schema") && properties.contains_key("version"), "{name}");
         let document = match name {
             "vramscope.analysis/1" => json::analysis::render(&fixture::leak()),
             "vramscope.diff/1" => json::diff::render(&fixture::diff()),
+            "vramscope.whatif/1" => json::whatif::render(&fixture::whatif::lower()),
             _ => json::inspect::render(&[fixture::inspection()]),
         };
         let document: serde_json::Value = serde_json::from_str(&document).unwrap();

@@ -10,6 +10,7 @@ pub mod explained;
 pub mod inspect;
 mod place;
 mod quantity;
+pub mod whatif;
 
 pub use analyze::analyze;
 pub use diff::{DiffInput, diff};

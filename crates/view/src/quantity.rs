@@ -33,6 +33,16 @@ fn scaled(bytes: u64) -> Option<(f64, &'static str)> {
     unit.map(|unit| (value, unit))
 }
 
+/// Bytes in MiB from one MiB on, for figures that are compared: "2,848.0 MiB".
+pub(crate) fn mebibytes(n: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    if n < MIB {
+        return bytes(n);
+    }
+    let tenths = (u128::from(n) * 10 + u128::from(MIB / 2)) / u128::from(MIB);
+    format!("{}.{} MiB", grouped((tenths / 10) as u64), tenths % 10)
+}
+
 /// A share in percent, which is 0 or 100 only where it is exactly so.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if part == 0 || whole == 0 {
@@ -56,6 +66,24 @@ pub(crate) fn count(n: u64, one: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
 }
 
+/// A number with commas: "1,711,276,032".
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let first = match digits.len() % 3 {
+        0 => 3,
+        rest => rest,
+    };
+    let (head, tail) = digits.split_at(first.min(digits.len()));
+    let mut out = head.to_owned();
+    for (i, digit) in tail.chars().enumerate() {
+        if i.is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +98,16 @@ mod tests {
         check((1 << 20) - 1, "1.0 MiB");
         check(1 << 20, "1.0 MiB");
         check(u64::MAX, "16384.0 PiB");
+    }
+
+    #[test]
+    fn compared_bytes_keep_their_unit() {
+        let check = |n: u64, want: &str| assert_eq!(mebibytes(n), want, "{n}");
+        check(512, "512 B");
+        check(1 << 20, "1.0 MiB");
+        check(2848 << 20, "2,848.0 MiB");
+        check((2848 << 20) + (3 << 18), "2,848.8 MiB");
+        check(u64::MAX, "17,592,186,044,416.0 MiB");
     }
 
     #[test]
@@ -93,5 +131,14 @@ mod tests {
     fn one_is_not_many() {
         assert_eq!(count(1, "block"), "1 block");
         assert_eq!(count(0, "block"), "0 blocks");
+    }
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        let check = |n, want: &str| assert_eq!(grouped(n), want);
+        check(0, "0");
+        check(999, "999");
+        check(1000, "1,000");
+        check(1_711_276_032, "1,711,276,032");
     }
 }

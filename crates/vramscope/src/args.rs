@@ -15,7 +15,7 @@ use crate::source::SourceRoot;
 #[command(name = "vramscope", version, propagate_version = true, max_term_width = 100)]
 #[command(
     after_help = "Exit status: 0 if nothing is wrong (or there is not enough to tell), 1 if something is (`inspect`: \
-                  if a file contradicts itself), 2 if the command could not do its work."
+                  if a file contradicts itself; `whatif`: if memory runs out), 2 if the command could not do its work."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -78,6 +78,16 @@ pub(crate) enum Command {
     Diff(Diff),
     /// What is this file, and can it be trusted?
     Inspect(Inspect),
+    /// What if the allocator had been set otherwise? The peak and the cost of each setting, and which one to set
+    ///
+    /// Replays what the program asked for under other settings of PyTorch's caching allocator, and first under its own,
+    /// to show how far that can be believed. Of several devices it takes the one where most was reserved.
+    #[command(
+        after_help = "Exit status: 0 if memory suffices, 1 if it runs out under the recording's own settings (with \
+                      `--conf` and without `--sweep`: under all settings that were named), 2 if the command could not do \
+                      its work."
+    )]
+    Whatif(Whatif),
 }
 
 #[derive(Debug, clap::Args)]
@@ -130,4 +140,31 @@ pub(crate) struct Inspect {
     /// Snapshots, directories or patterns
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Whatif {
+    /// Snapshots of one process, directories or patterns. The history must be recorded; best from the start of the
+    /// program on
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Try this setting, written as for `PYTORCH_CUDA_ALLOC_CONF`; may be given more than once
+    #[arg(long, value_name = "STRING", allow_hyphen_values = true)]
+    pub(crate) conf: Vec<String>,
+    /// Try a set of sensible settings; this is what happens without `--conf`, too
+    #[arg(long)]
+    pub(crate) sweep: bool,
+    /// Memory that the device has for this process, such as `80GiB`: says under which settings it would suffice
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::parse, help_heading = "Limits")]
+    pub(crate) capacity: Option<u64>,
+    /// Share of it that the process may reserve, as in `torch.cuda.set_per_process_memory_fraction`; overrides the
+    /// settings
+    #[arg(long, value_name = "SHARE", value_parser = crate::share::parse, help_heading = "Limits")]
+    pub(crate) memory_fraction: Option<f64>,
+    /// Replay this device
+    #[arg(long, value_name = "N", help_heading = "Selection")]
+    pub(crate) device: Option<u32>,
+    /// Look at this rank only
+    #[arg(long, value_name = "N", help_heading = "Selection")]
+    pub(crate) rank: Option<u32>,
 }

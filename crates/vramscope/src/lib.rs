@@ -11,6 +11,7 @@ mod moment;
 mod printer;
 mod progress;
 mod recordings;
+mod share;
 mod size;
 mod source;
 
@@ -38,6 +39,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Analyze(command) => commands::analyze::run(command, &args.global, &printer),
         Command::Diff(command) => commands::diff::run(command, &args.global, &printer),
         Command::Inspect(command) => commands::inspect::run(command, &args.global, &printer),
+        Command::Whatif(command) => commands::whatif::run(command, &args.global, &printer),
     });
     match result {
         Ok(status) => status,

@@ -1,10 +1,11 @@
-//! How far reading is, shown in a terminal when it takes more than a second.
+//! How far reading and replaying are, shown in a terminal when they take more than a second.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use vramscope_view::whatif;
 
 /// Work that is done sooner shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -73,5 +74,39 @@ impl Seek for Counted<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.at = self.file.seek(to)?;
         Ok(self.at)
+    }
+}
+
+/// Counts the settings that were replayed.
+pub(crate) struct Replays {
+    bar: ProgressBar,
+    wanted: bool,
+    since: Instant,
+}
+
+impl Replays {
+    /// Never shown unless `wanted`.
+    pub(crate) fn new(wanted: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("replaying {bar:24} {pos} of {len} settings {eta:>4}")
+        {
+            bar.set_style(style);
+        }
+        Self { bar, wanted, since: Instant::now() }
+    }
+
+    /// Shows how far it is. Settings are done by several threads at once.
+    pub(crate) fn show(&self, progress: whatif::Progress) {
+        self.bar.set_length(progress.total as u64);
+        self.bar.inc(1);
+        if self.wanted && self.bar.is_hidden() && self.since.elapsed() > PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+}
+
+impl Drop for Replays {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }

@@ -62,6 +62,7 @@ fn help_says_what_every_command_does() {
         ("help_analyze", &["analyze", "--help"]),
         ("help_diff", &["diff", "--help"]),
         ("help_inspect", &["inspect", "--help"]),
+        ("help_whatif", &["whatif", "--help"]),
     ] {
         let (status, out, err) = run(args);
         assert_eq!((status, err.as_str()), (0, ""));

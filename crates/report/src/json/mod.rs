@@ -7,6 +7,7 @@ pub mod analysis;
 pub mod diff;
 pub mod explained;
 pub mod inspect;
+pub mod whatif;
 
 use std::collections::BTreeMap;
 
@@ -99,5 +100,6 @@ pub fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
         (analysis::SCHEMA, schemars::schema_for!(analysis::Document).to_value()),
         (diff::SCHEMA, schemars::schema_for!(diff::Document).to_value()),
         (inspect::SCHEMA, schemars::schema_for!(inspect::Document).to_value()),
+        (whatif::SCHEMA, schemars::schema_for!(whatif::Document).to_value()),
     ])
 }

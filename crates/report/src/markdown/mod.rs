@@ -3,6 +3,7 @@
 pub mod analysis;
 pub mod diff;
 pub mod inspect;
+pub mod whatif;
 
 use vramscope_view::analysis::Location;
 
@@ -62,17 +63,22 @@ fn block(language: &str, text: &str) -> String {
 
 /// A table of figures. The first column is left-aligned, the others are right-aligned.
 fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    aligned(head, "---:", rows)
+    aligned(head, |i| if i == 0 { "---" } else { "---:" }, rows)
+}
+
+/// A table of figures and what they are of. The last column is left-aligned, the others are right-aligned.
+fn table_by_last(head: &[&str], rows: &[Vec<String>]) -> String {
+    aligned(head, |i| if i + 1 == head.len() { "---" } else { "---:" }, rows)
 }
 
 /// A table of words, all of whose columns are left-aligned.
 fn prose_table(head: &[&str], rows: &[Vec<String>]) -> String {
-    aligned(head, "---", rows)
+    aligned(head, |_| "---", rows)
 }
 
-/// A table; `rule` is what all columns but the first have below their heads.
-fn aligned(head: &[&str], rule: &str, rows: &[Vec<String>]) -> String {
-    let rule: Vec<&str> = head.iter().enumerate().map(|(i, _)| if i == 0 { "---" } else { rule }).collect();
+/// A table; `rule` is what a column has below its head.
+fn aligned(head: &[&str], rule: impl Fn(usize) -> &'static str, rows: &[Vec<String>]) -> String {
+    let rule: Vec<&str> = (0..head.len()).map(rule).collect();
     let mut out = format!("| {} |\n|{}|\n", head.join(" | "), rule.join("|"));
     for row in rows {
         out.push_str(&format!("| {} |\n", row.join(" | ")));

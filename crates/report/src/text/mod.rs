@@ -6,6 +6,7 @@ pub mod diff;
 pub(crate) mod explained;
 mod finding;
 pub mod inspect;
+pub mod whatif;
 
 use crate::excerpt::Excerpts;
 use crate::page::Page;

@@ -1,8 +1,9 @@
-//! Damaged files are described and compared like any other, whatever figures they state.
+//! Damaged files are described, compared and replayed like any other, whatever figures they state.
 
 use std::io::Cursor;
 
-use vramscope_model::Symbols;
+use vramscope_model::{Symbols, join};
+use vramscope_view::whatif::{self, Options};
 use vramscope_view::{DiffInput, InspectInput};
 
 /// Numbers that are all over the place but the same on every run.
@@ -20,10 +21,13 @@ impl Xorshift {
 #[test]
 fn nothing_panics_on_damaged_files() {
     let mut random = Xorshift(0x9e37_79b9_7f4a_7c15);
-    let mut readable = 0;
-    for path in
-        ["older/torch2.5.pickle", "older/torch2.1_expandable.pickle", "recordings/cuda_graph/step10.pickle"]
-    {
+    let (mut readable, mut replayed) = (0, 0);
+    for path in [
+        "older/torch2.0_oom.pickle",
+        "older/torch2.1_expandable.pickle",
+        "older/torch2.5.pickle",
+        "recordings/cuda_graph/step10.pickle",
+    ] {
         let whole = std::fs::read(crate::corpus().join(path)).unwrap();
         for round in 0..200 {
             let mut bytes = whole.clone();
@@ -47,7 +51,19 @@ fn nothing_panics_on_damaged_files() {
                 let inputs = pair.map(|snapshot| DiffInput { path, snapshot });
                 assert_eq!(vramscope_view::diff(&inputs, &symbols).parts.len(), 1);
             }
+            let options = Options {
+                sweep: true,
+                capacity: (round % 2 == 0).then_some(64 << 20),
+                memory_fraction: (round % 3 == 0).then_some(0.5),
+                ..Options::default()
+            };
+            let recording = join(vec![snapshot.clone()], None);
+            if let Ok(answer) = whatif::whatif(&[(recording, Vec::new())], &symbols, &options, &|_| {}) {
+                assert!(answer.settings.len() > 1 && answer.settings[0].is_own);
+                replayed += 1;
+            }
         }
     }
     assert!(readable > 100, "only {readable} damaged files could be read at all");
+    assert!(replayed > 100, "only {replayed} damaged files could be replayed");
 }

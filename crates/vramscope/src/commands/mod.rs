@@ -3,3 +3,4 @@
 pub(crate) mod analyze;
 pub(crate) mod diff;
 pub(crate) mod inspect;
+pub(crate) mod whatif;

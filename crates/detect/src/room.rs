@@ -1,0 +1,316 @@
+//! How much memory the allocator may have: what the user told, or what a request that failed gives away.
+
+use vramscope_model::{Action, Bytes, DeviceRecording, EventIdx};
+use vramscope_replay::allocator::Limits;
+use vramscope_replay::allocator::config::{Config, Rules};
+use vramscope_replay::{Lifetimes, levels};
+
+/// How much memory there is, and how that is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Room {
+    /// How it is known.
+    pub source: RoomSource,
+    /// The share of the device's memory that the process may have, if the user told; it overrides the settings.
+    pub fraction: Option<f64>,
+}
+
+/// How it is known how much memory there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoomSource {
+    /// It is not.
+    Unknown,
+    /// The user told how many bytes the device has for this process.
+    Told(u64),
+    /// The recording shows what could not be had.
+    Recorded(Refusal),
+}
+
+/// What requests give away that failed in the recording, or were served only after all unused memory was given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The last request that failed; none where all were served in the end.
+    pub event: Option<EventIdx>,
+    /// Whether a memory fraction was set: the driver had enough left. Otherwise it had not, or it is not known.
+    pub by_fraction: bool,
+    /// The process could reserve this many bytes.
+    pub at_least: u64,
+    /// It could not reserve this many.
+    pub below: u64,
+}
+
+impl Room {
+    /// What is known of a device. `refused` bytes could not be reserved, so that unused memory was given back instead.
+    pub fn of(
+        device: &DeviceRecording,
+        lifetimes: &Lifetimes,
+        own: &Config,
+        refused: Option<u64>,
+        capacity: Option<u64>,
+        fraction: Option<f64>,
+    ) -> Self {
+        let source = match capacity {
+            Some(capacity) => RoomSource::Told(capacity),
+            None => {
+                refusal(device, lifetimes, own, refused).map_or(RoomSource::Unknown, RoomSource::Recorded)
+            }
+        };
+        Self { source, fraction }
+    }
+
+    /// The limits under some settings.
+    pub fn limits(&self, config: &Config, rules: Rules) -> Limits {
+        match self.source {
+            RoomSource::Unknown => Limits::default(),
+            RoomSource::Told(capacity) => {
+                let reserved = self.reserved_limit(capacity, config, rules);
+                Limits { capacity: Some(capacity), reserved, total: Some(capacity) }
+            }
+            RoomSource::Recorded(Refusal { by_fraction: true, at_least, .. }) => {
+                Limits { reserved: Some(at_least), ..Limits::default() }
+            }
+            RoomSource::Recorded(Refusal { at_least, .. }) => {
+                Limits { capacity: Some(at_least), ..Limits::default() }
+            }
+        }
+    }
+
+    /// Whether the limit is only concluded from memory that was given back: no request failed.
+    pub fn is_guess(&self) -> bool {
+        matches!(self.source, RoomSource::Recorded(Refusal { event: None, .. }))
+    }
+
+    /// The share of the device's memory that holds under some settings; none for all of it.
+    pub fn fraction(&self, config: &Config) -> Option<f64> {
+        let set = config.per_process_memory_fraction;
+        self.fraction.or_else(|| (set < 1.0).then_some(set))
+    }
+
+    /// That share where it is not known of how many bytes: it limits nothing in a replay.
+    pub fn fraction_of_unknown(&self, config: &Config) -> Option<f64> {
+        let is_unknown = match self.source {
+            RoomSource::Unknown => true,
+            RoomSource::Told(_) => false,
+            RoomSource::Recorded(refusal) => !refusal.by_fraction,
+        };
+        self.fraction(config).filter(|&f| is_unknown && f < 1.0)
+    }
+
+    /// Source: the allocator reference, §9.1.
+    fn reserved_limit(&self, capacity: u64, config: &Config, rules: Rules) -> Option<u64> {
+        let fraction = self.fraction(config)?;
+        let is_limit = fraction < 1.0 || rules.whole_fraction_is_limit;
+        is_limit.then(|| rules.bytes_of_fraction(fraction, capacity))
+    }
+}
+
+/// A request that failed.
+struct Failed {
+    event: EventIdx,
+    /// What the driver had left.
+    free: u64,
+    /// What the process had reserved, after it gave back what it could.
+    reserved: u64,
+    /// What it would have obtained.
+    wanted: u64,
+}
+
+impl Failed {
+    fn by_driver(&self) -> bool {
+        self.free < self.wanted
+    }
+}
+
+/// What the process could reserve and what it could not, by all that it was given and refused.
+fn refusal(
+    device: &DeviceRecording,
+    lifetimes: &Lifetimes,
+    own: &Config,
+    refused: Option<u64>,
+) -> Option<Refusal> {
+    let events = &device.events;
+    if refused.is_none() && events.count(Action::Oom) == 0 {
+        return None;
+    }
+    let mut failed: Vec<Failed> = Vec::new();
+    let (mut at_least, mut reserved, mut before_growth) = (0, 0, None);
+    levels(device, lifetimes, lifetimes.whole(), |at, level| {
+        at_least = at_least.max(level.reserved.0);
+        let event = events.get(at.index());
+        match event.action {
+            Action::SegmentMap => {
+                before_growth.get_or_insert(reserved);
+            }
+            // Whether a request may grow an expandable segment is judged by what it would have obtained otherwise,
+            // which may be more than was mapped for it.
+            Action::Alloc => {
+                if let Some(before) = before_growth.take() {
+                    let wanted = own.round(event.size.0).map_or(u64::MAX, |size| obtained(size, own));
+                    at_least = at_least.max(u64::saturating_add(before, wanted));
+                }
+            }
+            Action::Oom => failed.push(Failed {
+                event: at,
+                free: event.addr,
+                reserved: level.reserved.0,
+                wanted: obtained(event.size.0, own),
+            }),
+            _ => {}
+        }
+        reserved = level.reserved.0;
+    });
+    let event = failed.last().map(|last| last.event);
+    let by_fraction = failed.last().is_some_and(|last| !last.by_driver());
+    failed.retain(|one| one.by_driver() != by_fraction);
+    let too_much = failed.iter().map(|f| f.reserved.saturating_add(f.wanted));
+    let below = too_much.chain(refused).min()?;
+    if !by_fraction && let Some(could_have) = failed.iter().map(|f| f.reserved.saturating_add(f.free)).min() {
+        // What the driver had left it would have given.
+        at_least = at_least.max(could_have);
+    }
+    // Where the limit changed on the way, what was once given counts.
+    Some(Refusal { event, by_fraction, at_least, below: below.max(at_least.saturating_add(1)) })
+}
+
+/// What is obtained from the driver for a request of so many bytes, rounded.
+fn obtained(size: u64, config: &Config) -> u64 {
+    config.segment_size(size).unwrap_or(u64::MAX)
+}
+
+/// Bytes of the largest request in a recording.
+pub fn largest_request(lifetimes: &Lifetimes) -> u64 {
+    lifetimes.all().map(|id| lifetimes.requested(id)).max().unwrap_or(Bytes::ZERO).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vramscope_model::{
+        Block, BlockState, Device, Event, PoolId, PoolKind, Segment, Snapshot, StackId, StreamId, TimeUs,
+        join,
+    };
+    use vramscope_replay::allocator::config::Release;
+
+    const MIB: u64 = 1 << 20;
+    const FIRST: u64 = 1 << 40;
+
+    /// A process that obtains a segment of each size in turn, and then asks in vain.
+    fn room(
+        segments: &[u64],
+        action: Action,
+        asked: u64,
+        free: u64,
+        given: (Option<u64>, Option<f64>),
+    ) -> Room {
+        let mut device = Device::default();
+        let mut push = |action, addr, size| {
+            device.events.push(Event {
+                action,
+                addr,
+                size: Bytes(size),
+                time: TimeUs(device.events.len() as i64),
+                stream: StreamId(0),
+                pool: PoolId::DEFAULT,
+                stack: StackId::EMPTY,
+            });
+        };
+        let mut addr = FIRST;
+        for &size in segments {
+            push(action, addr, size);
+            push(Action::Alloc, addr, size);
+            addr += size;
+        }
+        push(Action::Oom, free, asked);
+        addr = FIRST;
+        for &size in segments {
+            let state = BlockState::Allocated;
+            let block =
+                Block { addr, size: Bytes(size), requested: Some(Bytes(size)), state, stack: StackId::EMPTY };
+            device.segments.push(Segment {
+                addr,
+                size: Bytes(size),
+                stated_allocated: Bytes(size),
+                stated_active: Bytes(size),
+                stream: StreamId(0),
+                kind: PoolKind::Large,
+                pool: PoolId::DEFAULT,
+                expandable: action == Action::SegmentMap,
+                stack: StackId::EMPTY,
+                blocks: vec![block],
+            });
+            addr += size;
+        }
+        let recording = join(vec![Snapshot { devices: vec![device], ..Snapshot::default() }], None);
+        let device = &recording.devices[0];
+        let lifetimes = Lifetimes::of(device, None);
+        Room::of(device, &lifetimes, &Config::default(), None, given.0, given.1)
+    }
+
+    fn rules(whole_fraction_is_limit: bool) -> Rules {
+        Rules::of_release(if whole_fraction_is_limit { Release(2, 9) } else { Release(2, 13) })
+    }
+
+    #[test]
+    fn a_request_that_failed_tells_the_limit() {
+        let check = |action, asked, free, want| {
+            let room = room(&[20 * MIB, 30 * MIB], action, asked, free, (None, None));
+            let RoomSource::Recorded(Refusal { by_fraction, at_least, below, .. }) = room.source else {
+                panic!("{room:?}")
+            };
+            let by_driver = !by_fraction;
+            assert_eq!((by_driver, at_least / MIB, below / MIB), want, "{asked} {free}");
+            let limits = room.limits(&Config::default(), rules(false));
+            let of = |wanted| (wanted == by_driver).then_some(at_least);
+            assert_eq!((limits.capacity, limits.reserved), (of(true), of(false)));
+        };
+        // The driver had 6 MiB left; it had plenty, so that a fraction was set.
+        check(Action::SegmentAlloc, 40 * MIB, 6 * MIB, (true, 56, 90));
+        check(Action::SegmentAlloc, 40 * MIB, 900 * MIB, (false, 50, 90));
+        // 5 MiB would have needed a segment of 20.
+        check(Action::SegmentAlloc, 5 * MIB, 900 * MIB, (false, 50, 70));
+        check(Action::SegmentMap, 40 * MIB, 900 * MIB, (false, 50, 90));
+    }
+
+    #[test]
+    fn memory_that_was_given_back_instead_tells_it_too() {
+        let mut symbols = vramscope_model::Symbols::default();
+        let recording =
+            vramscope_model::script::recording(&mut symbols, "segment 20MiB\nalloc a 20MiB").unwrap();
+        let device = &recording.devices[0];
+        let lifetimes = Lifetimes::of(device, None);
+        let of = |refused| Room::of(device, &lifetimes, &Config::default(), refused, None, None);
+        assert_eq!(of(None).source, RoomSource::Unknown);
+        let room = of(Some(30 * MIB));
+        let want = Refusal { event: None, by_fraction: false, at_least: 20 * MIB, below: 30 * MIB };
+        assert_eq!(room.source, RoomSource::Recorded(want));
+        assert!(room.is_guess());
+        assert_eq!(room.limits(&Config::default(), rules(false)).capacity, Some(20 * MIB));
+    }
+
+    #[test]
+    fn what_the_user_tells_counts_more() {
+        let check = |given, whole_is_limit, want| {
+            let room = room(&[20 * MIB], Action::SegmentAlloc, 40 * MIB, 900 * MIB, given);
+            let limits = room.limits(&Config::default(), rules(whole_is_limit));
+            assert_eq!((limits.capacity, limits.reserved), want, "{given:?}");
+        };
+        check((Some(1001), None), false, (Some(1001), None));
+        check((Some(1001), Some(0.5)), false, (Some(1001), Some(501)));
+        check((Some(1001), Some(0.5)), true, (Some(1001), Some(500)));
+        check((Some(1001), Some(1.0)), false, (Some(1001), None));
+        check((Some(1001), Some(1.0)), true, (Some(1001), Some(1001)));
+    }
+
+    #[test]
+    fn a_fraction_of_unknown_memory_is_no_limit() {
+        let room = Room { source: RoomSource::Unknown, fraction: Some(0.25) };
+        let config = Config { per_process_memory_fraction: 0.5, ..Config::default() };
+        assert_eq!(room.limits(&config, rules(true)), Limits::default());
+        assert_eq!(room.fraction_of_unknown(&config), Some(0.25));
+        let room = Room { fraction: None, ..room };
+        assert_eq!(room.fraction_of_unknown(&config), Some(0.5));
+        assert_eq!(room.fraction_of_unknown(&Config::default()), None);
+        let told = Room { source: RoomSource::Told(1000), fraction: None };
+        assert_eq!(told.fraction_of_unknown(&config), None);
+        assert_eq!(told.limits(&config, rules(false)).reserved, Some(500));
+    }
+}

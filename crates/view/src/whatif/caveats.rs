@@ -1,0 +1,129 @@
+//! What to keep in mind when reading the figures.
+
+use super::found::Found;
+use super::words::{counted, times};
+use super::{LimitSource, Limits, SelfCheck, Setting};
+use crate::quantity::{bytes, percent};
+
+/// Each as one sentence, those that change the figures most first.
+pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings: &[Setting]) -> Vec<String> {
+    let mut all = Vec::new();
+    if !check.exact {
+        let off = check.recorded_peak.abs_diff(check.replayed_peak);
+        all.push(if off == 0 {
+            "the replay parts from the recording, though both peak alike: a difference of a few segments between settings may be \
+             none"
+                .to_owned()
+        } else {
+            format!(
+                "the replay parts from the recording and peaks at {} instead of {}: a difference between settings of less than {} ({}) \
+                 may be none",
+                bytes(check.replayed_peak),
+                bytes(check.recorded_peak),
+                bytes(off),
+                percent(off, check.recorded_peak)
+            )
+        });
+    }
+    all.extend(about_limits(found, limits, settings));
+    all.extend(about_the_beginning(found, check));
+    if check.private_peak > 0 {
+        all.push(format!(
+            "up to {} in private pools (CUDA graphs, `MemPool`) are taken as recorded under every setting",
+            bytes(check.private_peak)
+        ));
+    }
+    if check.empty_cache_calls > 0 {
+        let times = times(check.empty_cache_calls);
+        all.push(format!(
+            "unused memory went back to the driver without need {times}: that is taken for `empty_cache()`, and done under every \
+             setting"
+        ));
+    }
+    all.push(
+        "the program is taken to ask for the same under every setting; autotuning, and code that looks at how much is free, \
+         may not"
+            .to_owned(),
+    );
+    all
+}
+
+fn about_limits(found: &Found<'_>, limits: &Limits, settings: &[Setting]) -> Vec<String> {
+    let mut all = Vec::new();
+    let collects = |i: usize| {
+        found.candidates.get(i).is_some_and(|candidate| candidate.config.garbage_collection_threshold > 0.0)
+    };
+    let unlimited = |i: usize| {
+        found.candidates.get(i).is_some_and(|c| found.room.limits(&c.config, found.rules).reserved.is_none())
+    };
+    if (0..settings.len()).any(|i| collects(i) && unlimited(i) && fraction_of(found, i).is_none()) {
+        all.push(
+            "`garbage_collection_threshold` does nothing unless the process has a memory fraction: give `--memory-fraction` and \
+             `--capacity` if it has"
+                .to_owned(),
+        );
+    }
+    if settings.iter().any(|setting| !setting.rescued.is_empty()) && limits.source != LimitSource::Unknown {
+        all.push(
+            "where a request is served that failed in the recording, what the program would have asked for next is not known"
+                .to_owned(),
+        );
+    }
+    all
+}
+
+fn about_the_beginning(found: &Found<'_>, check: &SelfCheck) -> Option<String> {
+    if found.blocks_before == 0 {
+        return None;
+    }
+    let blocks = counted(found.blocks_before, "block");
+    let are = if found.blocks_before == 1 { "is" } else { "are" };
+    let mut told = vec![format!(
+        "the recording begins after the program did: under other settings the {blocks} from before it {are} asked for anew"
+    )];
+    if check.cached_at_start > 0 {
+        told.push(format!(", without {} that were reserved but unused then", bytes(check.cached_at_start)));
+    }
+    let own = found.trials.first().filter(|own| own.outcome.oom.is_none());
+    if let Some((own, anew)) = own.map(|own| (own.outcome.peak_reserved, own.comparable_peak()))
+        && anew < own
+    {
+        let (own, anew) = (bytes(own), bytes(anew));
+        told.push(format!(
+            "; without what was there before, the recording's own setting would peak at {anew} instead of {own}, and with that others \
+             are compared"
+        ));
+    }
+    Some(told.concat())
+}
+
+/// Memory fractions that limit nothing in the replay because the device's memory is not known, each with the bytes that a
+/// device must have for that to be right.
+pub(super) fn fractions(found: &Found<'_>) -> Vec<(f64, u64)> {
+    let mut all: Vec<(f64, u64)> = Vec::new();
+    for (i, (candidate, trial)) in found.candidates.iter().zip(&found.trials).enumerate() {
+        let Some(fraction) = fraction_of(found, i) else { continue };
+        let config = &candidate.config;
+        // Whether an expandable segment may grow is judged by all of the request, not by what must be mapped for it.
+        let slack = if config.expandable_segments {
+            let rounded = config.round(found.largest_request);
+            rounded.and_then(|size| config.segment_size(size)).unwrap_or(u64::MAX)
+        } else {
+            0
+        };
+        let whole = trial.needed().saturating_add(slack) as f64 / fraction;
+        let collecting = config.garbage_collection_threshold;
+        let collected_above = trial.needed() as f64 / fraction / collecting;
+        let least = if collecting > 0.0 { whole.max(collected_above) } else { whole };
+        let least = least.ceil() as u64;
+        match all.iter_mut().find(|(of, _)| of.total_cmp(&fraction).is_eq()) {
+            Some((_, most)) => *most = least.max(*most),
+            None => all.push((fraction, least)),
+        }
+    }
+    all
+}
+
+fn fraction_of(found: &Found<'_>, i: usize) -> Option<f64> {
+    found.room.fraction_of_unknown(&found.candidates.get(i)?.config)
+}
