@@ -61,6 +61,11 @@ fn older_schemas_are_read_as_python_reads_them() {
 }
 
 #[test]
+fn recordings_under_many_settings_are_read_as_python_reads_them() {
+    check_folder("whatif/");
+}
+
+#[test]
 fn large_files_are_read_as_python_reads_them() {
     check_folder("large/");
 }
