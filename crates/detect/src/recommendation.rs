@@ -16,6 +16,8 @@ pub struct Trial {
     pub conf: String,
     /// What came of it within the limits.
     pub outcome: Outcome,
+    /// The least and the most bytes that may be reserved at the peak, by what the recording does not tell.
+    pub spread: (u64, u64),
     /// What came of it without limits, if memory ran out.
     pub unlimited: Option<Outcome>,
     /// The most bytes that could be reserved; none where that is not known.
@@ -174,7 +176,10 @@ pub fn recommend(trials: &[Trial], doubt: Doubt) -> Option<Judgement> {
     let from = own.comparable_peak();
     let worth = WORTH_BYTES.max((WORTH_SHARE * from as f64).ceil() as u64).max(doubt.bytes.saturating_mul(2));
     let saved = |trial: &Trial| from.saturating_sub(trial.outcome.peak_reserved);
-    let gains: Vec<usize> = fitting().filter(|(_, trial)| saved(trial) >= worth).map(|(i, _)| i).collect();
+    // It must be worth it wherever the driver puts segments.
+    let saved_surely = |trial: &Trial| from.saturating_sub(trial.spread.1);
+    let gains: Vec<usize> =
+        fitting().filter(|(_, trial)| saved_surely(trial) >= worth).map(|(i, _)| i).collect();
     if let Some(choice) = simplest(trials, from, &gains) {
         let to = trials.get(choice)?.outcome.peak_reserved;
         return chosen(trials, choice, Reason::Lower { from, to });
@@ -247,7 +252,8 @@ mod tests {
             segment_allocs: calls,
             ..Outcome::default()
         };
-        Trial { conf: conf.to_owned(), outcome, unlimited: None, limit: None, anew: None }
+        let spread = (outcome.peak_reserved, outcome.peak_reserved);
+        Trial { conf: conf.to_owned(), outcome, spread, unlimited: None, limit: None, anew: None }
     }
 
     /// The same, but memory ran out at a request for so many MiB.
@@ -311,6 +317,15 @@ mod tests {
         check(&just_worth_it, 0, Some(1), Reason::Lower { from: 700 * MIB, to: 636 * MIB });
         check(&just_worth_it, 33, None, no_gain(700, Some(1)));
         check(&just_worth_it, 141, None, Reason::Unreliable);
+    }
+
+    #[test]
+    fn what_saves_enough_only_by_luck_is_not_recommended() {
+        let lucky = Trial { spread: (500 * MIB, 950 * MIB), ..trial("a:1", 600, 500, 10) };
+        check(&[trial("", 1000, 500, 10), lucky.clone()], 0, None, no_gain(1000, Some(1)));
+        let sure = trial("b:1", 700, 500, 10);
+        let reason = Reason::Lower { from: 1000 * MIB, to: 700 * MIB };
+        check(&[trial("", 1000, 500, 10), lucky, sure], 0, Some(2), reason);
     }
 
     #[test]

@@ -194,6 +194,10 @@ pub struct Setting {
     pub is_own: bool,
     /// The most bytes that were reserved.
     pub peak_reserved: u64,
+    /// The least that may be, as addresses and what was there before the recording are not known.
+    pub peak_reserved_low: u64,
+    /// And the most.
+    pub peak_reserved_high: u64,
     /// At which event.
     pub peak_event: u64,
     /// In which step, from 1.

@@ -107,21 +107,25 @@ impl Simulation {
         self.replay(config, limits, Beginning::Anew { direction: Direction::AsSeen, largest_first: false })
     }
 
-    /// The least and the most bytes that such a run may reserve at its peak, by what a recording does not tell: where the driver
-    /// puts new segments, which decides between equally large blocks, and in which order blocks from before the recording came.
-    pub fn spread(&self, config: &Config, limits: &Limits) -> (u64, u64) {
-        let anew = |direction, largest_first| Beginning::Anew { direction, largest_first };
-        let mut beginnings = vec![anew(Direction::AsSeen, false)];
+    /// The least and the most bytes that may be reserved at the peak, by what a recording does not tell: where the driver puts new
+    /// segments, which decides between equally large blocks, and in which order blocks from before the recording came. Under the
+    /// recording's own settings all that is known.
+    pub fn spread(&self, config: &Config, limits: &Limits, outcome: &Outcome) -> (u64, u64) {
+        let peak = outcome.peak_reserved;
+        if config == &self.config {
+            return (peak, peak);
+        }
+        let mut beginnings = Vec::new();
         if self.rules.tie != Tie::Registration {
-            beginnings
-                .extend([Direction::Upwards, Direction::Downwards].map(|direction| anew(direction, false)));
+            let towards = |direction| Beginning::Anew { direction, largest_first: false };
+            beginnings.extend([Direction::Upwards, Direction::Downwards].map(towards));
         }
         if !self.workload.start.blocks.is_empty() {
-            beginnings.push(anew(Direction::AsSeen, true));
+            beginnings.push(Beginning::Anew { direction: Direction::AsSeen, largest_first: true });
         }
         let peaks =
             beginnings.into_iter().map(|beginning| self.replay(config, limits, beginning).peak_reserved);
-        peaks.fold((u64::MAX, 0), |(least, most), peak| (least.min(peak), most.max(peak)))
+        peaks.fold((peak, peak), |(least, most), peak| (least.min(peak), most.max(peak)))
     }
 
     fn replay(&self, config: &Config, limits: &Limits, beginning: Beginning) -> Outcome {

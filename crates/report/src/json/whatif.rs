@@ -236,6 +236,11 @@ pub struct Setting {
     pub own: bool,
     /// The most bytes that were reserved.
     pub peak_reserved: u64,
+    /// The least bytes that the peak may be: where the driver puts memory, and in which order blocks from before the recording came,
+    /// a recording does not tell.
+    pub peak_reserved_low: u64,
+    /// And the most.
+    pub peak_reserved_high: u64,
     /// The number of events before that.
     pub peak_event: u64,
     /// In which step that was, from 1; null where steps are not known.
@@ -278,6 +283,8 @@ impl From<&view::Setting> for Setting {
             conf: from.conf.clone(),
             own: from.is_own,
             peak_reserved: from.peak_reserved,
+            peak_reserved_low: from.peak_reserved_low,
+            peak_reserved_high: from.peak_reserved_high,
             peak_event: from.peak_event,
             peak_step: from.peak_step,
             final_reserved: from.final_reserved,

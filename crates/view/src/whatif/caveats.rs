@@ -1,9 +1,14 @@
 //! What to keep in mind when reading the figures.
 
 use super::found::Found;
-use super::words::{counted, times};
+use super::words::{counted, name, times};
 use super::{LimitSource, Limits, SelfCheck, Setting};
 use crate::quantity::{bytes, percent};
+
+/// Where more than this share of the peak was cached when the recording began, other settings are hard to tell.
+const MUCH_CACHED: f64 = 0.1;
+/// Peaks that may shift by more than this share are told.
+const WIDE_SHARE: f64 = 0.02;
 
 /// Each as one sentence, those that change the figures most first.
 pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings: &[Setting]) -> Vec<String> {
@@ -27,6 +32,7 @@ pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings
     }
     all.extend(about_limits(found, limits, settings));
     all.extend(about_the_beginning(found, check));
+    all.extend(about_spreads(settings));
     if check.private_peak > 0 {
         all.push(format!(
             "up to {} in private pools (CUDA graphs, `MemPool`) are taken as recorded under every setting",
@@ -72,6 +78,29 @@ fn about_limits(found: &Found<'_>, limits: &Limits, settings: &[Setting]) -> Vec
     all
 }
 
+/// Peaks that depend on what a recording does not tell, those that do most first.
+fn about_spreads(settings: &[Setting]) -> Option<String> {
+    const SHOWN: usize = 3;
+    let width = |s: &Setting| s.peak_reserved_high - s.peak_reserved_low;
+    let mut wide: Vec<&Setting> =
+        settings.iter().filter(|s| width(s) as f64 > WIDE_SHARE * s.peak_reserved as f64).collect();
+    wide.sort_by_key(|s| std::cmp::Reverse(width(s)));
+    let words: Vec<String> = wide
+        .iter()
+        .take(SHOWN)
+        .map(|s| format!("{} {} to {}", name(s), bytes(s.peak_reserved_low), bytes(s.peak_reserved_high)))
+        .collect();
+    let more = wide.len().saturating_sub(SHOWN);
+    let others =
+        if more > 0 { format!(" (and {} less so)", counted(more as u64, "other")) } else { String::new() };
+    (!words.is_empty()).then(|| {
+        format!(
+            "where the driver puts memory and what was there before can shift a peak: {}{others}",
+            words.join("; ")
+        )
+    })
+}
+
 fn about_the_beginning(found: &Found<'_>, check: &SelfCheck) -> Option<String> {
     if found.blocks_before == 0 {
         return None;
@@ -93,6 +122,12 @@ fn about_the_beginning(found: &Found<'_>, check: &SelfCheck) -> Option<String> {
             "; without what was there before, the recording's own setting would peak at {anew} instead of {own}, and with that others \
              are compared"
         ));
+    }
+    if check.cached_at_start as f64 > MUCH_CACHED * check.recorded_peak as f64 {
+        told.push(
+            ". What other settings would have cached by then is not known, so record from the program's beginning to be sure"
+                .to_owned(),
+        );
     }
     Some(told.concat())
 }

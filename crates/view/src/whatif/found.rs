@@ -91,6 +91,8 @@ impl Found<'_> {
             conf: trial.conf.clone(),
             is_own: false,
             peak_reserved,
+            peak_reserved_low: trial.spread.0,
+            peak_reserved_high: trial.spread.1,
             peak_event: peak_event.0.into(),
             peak_step: step_of(peak_event),
             allocated_at_peak: trial.outcome.allocated_at_peak,

@@ -8,7 +8,7 @@ use vramscope_detect::settings::{Candidate, Demand, sweep};
 use vramscope_detect::{Room, RoomSource, largest_request};
 use vramscope_model::{Action, DeviceRecording, Recording, Symbols};
 use vramscope_replay::allocator::config::{Config, Rules};
-use vramscope_replay::allocator::{Limits, Outcome, Simulation};
+use vramscope_replay::allocator::{Limits, Simulation};
 use vramscope_replay::{Lifetimes, peak};
 
 use super::found::Found;
@@ -49,7 +49,7 @@ pub fn whatif(
     }
     let rules = simulation.rules();
     let candidates = candidates(&Asked { lifetimes, own: &own, rules, room }, options)?;
-    let anew = (lifetimes.n_before() > 0).then(|| run_anew(&simulation, &own.config));
+    let anew = (lifetimes.n_before() > 0).then(|| simulation.run_anew(&own.config, &Limits::default()));
     let candidates: Vec<Candidate> = std::iter::once(own).chain(candidates).collect();
 
     let done = AtomicUsize::new(0);
@@ -95,20 +95,14 @@ fn run(simulation: &Simulation, room: Room, candidate: &Candidate) -> Trial {
     let limits = room.limits(&candidate.config, simulation.rules());
     let outcome = simulation.run(&candidate.config, &limits);
     let limit = limits.capacity.into_iter().chain(limits.reserved).min();
+    let spread = simulation.spread(&candidate.config, &limits, &outcome);
     let unlimited = (outcome.oom.is_some() && limit.is_some()).then(|| {
         let whole = simulation.run(&candidate.config, &Limits::default());
         // Under the recording's own settings requests that failed then fail again, whatever is limited.
-        let with_all = run_anew(simulation, &candidate.config);
+        let with_all = simulation.run_anew(&candidate.config, &Limits::default());
         if with_all.rescued.is_empty() { whole } else { with_all }
     });
-    Trial { conf: candidate.conf.clone(), outcome, unlimited, limit, anew: None }
-}
-
-/// Runs the recording without limits, and without what was cached when it began: under its own settings, too.
-fn run_anew(simulation: &Simulation, config: &Config) -> Outcome {
-    // Only the recording's own settings begin as recorded. Without limits this one changes nothing.
-    let other = Config { throw_on_cudamalloc_oom: !config.throw_on_cudamalloc_oom, ..config.clone() };
-    simulation.run(&other, &Limits::default())
+    Trial { conf: candidate.conf.clone(), outcome, spread, unlimited, limit, anew: None }
 }
 
 /// The device that is replayed.

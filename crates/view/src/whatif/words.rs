@@ -435,7 +435,9 @@ mod tests {
             ..Outcome::default()
         };
         let unlimited = needed.map(outcome);
-        Trial { conf: conf.to_owned(), outcome: outcome(reserved), unlimited, limit, anew: None }
+        let outcome = outcome(reserved);
+        let spread = (outcome.peak_reserved, outcome.peak_reserved);
+        Trial { conf: conf.to_owned(), outcome, spread, unlimited, limit, anew: None }
     }
 
     fn setting(trial: &Trial, is_own: bool) -> Setting {
@@ -444,6 +446,8 @@ mod tests {
             conf: trial.conf.clone(),
             is_own,
             peak_reserved: of.peak_reserved,
+            peak_reserved_low: of.peak_reserved,
+            peak_reserved_high: of.peak_reserved,
             peak_event: 0,
             peak_step: None,
             allocated_at_peak: 0,
