@@ -5,7 +5,6 @@ use vramscope_model::{Action, DeviceRecording, Event, EventIdx, PoolId, Settings
 use super::addresses::Direction;
 use super::config::{Config, Rules, Tie};
 use super::outcome::{Limits, Outcome, Reproduction};
-use super::private::PrivatePools;
 use super::replay::{Beginning, replay};
 use super::reproduce::reproduce;
 use super::workload::{Unplayable, Workload};
@@ -65,8 +64,7 @@ impl Simulation {
         // Where the settings are a guess themselves, anything could be explained.
         let may_guess = settings.is_none_or(|s| s.expandable_segments == config.expandable_segments);
         let play = |private: &[EventIdx]| -> Result<Self, Unplayable> {
-            let pools = PrivatePools::of(device, private);
-            let workload = Workload::of(device, lifetimes, settings, pools)?;
+            let workload = Workload::of(device, lifetimes, settings, private)?;
             let reproduction = reproduce(device, &workload, config, rules);
             Ok(Self { workload, config: config.clone(), rules, reproduction })
         };

@@ -9,18 +9,8 @@ use vramscope_model::{Action, DeviceRecording, EventIdx, PoolId, PoolKind, Strea
 use super::block::{Block, Id, NONE, Use};
 use super::machine::{Allocator, LARGE_REST};
 use super::private::PrivatePools;
-
-/// Segments for small requests have this size, those for large ones are larger.
-const SMALL_SEGMENT: u64 = 2 << 20;
-
-/// A segment, or a mapped range of an expandable one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
-    pub(super) end: u64,
-    kind: PoolKind,
-    stream: StreamId,
-    expandable: bool,
-}
+use crate::domain::Domain;
+use crate::ground::{Ground, Purposes, Stretch};
 
 /// A block in one of them.
 #[derive(Clone, Copy, Debug)]
@@ -36,142 +26,69 @@ pub(super) struct StartBlock {
 /// All of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Start {
-    pub(super) ranges: BTreeMap<u64, Range>,
+    /// Segments and mapped ranges by address.
+    stretches: Vec<Stretch>,
     /// By address.
     pub(super) blocks: Vec<StartBlock>,
     /// The lowest address ever mapped in expandable segments of a kind and stream.
-    lowest: Vec<((PoolKind, StreamId), u64)>,
+    lowest: BTreeMap<(PoolKind, StreamId), u64>,
 }
 
 impl Start {
-    /// The ranges at the beginning: those at the end, with everything taken back that happened in between.
-    pub(super) fn of(device: &DeviceRecording, private: &PrivatePools) -> Self {
-        let mut this = Self::default();
-        let Some(state) = device.last_state().filter(|_| device.trace_reaches_state()) else { return this };
-        for segment in state.segments.iter().filter(|s| s.pool == PoolId::DEFAULT) {
-            let range = Range {
-                end: segment.end(),
-                kind: segment.kind,
-                stream: segment.stream,
-                expandable: segment.expandable,
-            };
-            this.ranges.insert(segment.addr, range);
-            this.note_lowest(segment.addr, range);
-        }
-        for (i, event) in device.events.iter().enumerate().rev() {
-            if private.has(EventIdx(i as u32)) {
-                continue;
-            }
-            let small = event.size.0 == SMALL_SEGMENT;
-            let range = Range {
-                end: event.addr.saturating_add(event.size.0),
-                kind: if small { PoolKind::Small } else { PoolKind::Large },
-                stream: event.stream,
-                expandable: matches!(event.action, Action::SegmentMap | Action::SegmentUnmap),
-            };
-            match event.action {
-                Action::SegmentAlloc => drop(this.ranges.remove(&event.addr)),
-                Action::SegmentFree => drop(this.ranges.insert(event.addr, range)),
-                Action::SegmentMap => {
-                    this.note_lowest(event.addr, range);
-                    this.cut(event.addr, range.end);
-                }
-                Action::SegmentUnmap => this.join(event.addr, range),
-                _ => {}
+    /// The default pools at the beginning, without blocks.
+    pub(super) fn of(
+        device: &DeviceRecording,
+        ground: &Ground,
+        purposes: &Purposes,
+        private: &PrivatePools,
+    ) -> Self {
+        let is_default = |stretch: &&Stretch| stretch.domain.pool == PoolId::DEFAULT;
+        let mut this =
+            Self { stretches: ground.stretches().filter(is_default).copied().collect(), ..Self::default() };
+        let expandable = this.stretches.iter().filter(|stretch| stretch.expandable);
+        let mut mapped: Vec<(Domain, u64)> =
+            expandable.map(|stretch| (stretch.domain, stretch.start)).collect();
+        for (i, event) in device.events.iter().enumerate() {
+            if event.action == Action::SegmentMap && !private.has(EventIdx(i as u32)) {
+                mapped.push((purposes.of(i, &event), event.addr));
             }
         }
-        this.drop_overlaps();
+        for (Domain { kind, stream, .. }, addr) in mapped {
+            let lowest = this.lowest.entry((kind, stream)).or_insert(addr);
+            *lowest = addr.min(*lowest);
+        }
         this
     }
 
-    /// What overlaps cannot be true. The first of two is believed.
-    fn drop_overlaps(&mut self) {
-        let mut end = 0;
-        self.ranges.retain(|&addr, range| {
-            let is_sound = end <= addr && addr < range.end;
-            if is_sound {
-                end = range.end;
-            }
-            is_sound
-        });
-    }
-
-    fn note_lowest(&mut self, addr: u64, range: Range) {
-        if !range.expandable {
-            return;
-        }
-        let of = (range.kind, range.stream);
-        match self.lowest.iter_mut().find(|(key, _)| *key == of) {
-            Some((_, lowest)) => *lowest = addr.min(*lowest),
-            None => self.lowest.push((of, addr)),
-        }
-    }
-
-    /// Takes what lies between two addresses out of the range around them.
-    fn cut(&mut self, from: u64, to: u64) {
-        let Some((&start, &range)) = self.ranges.range(..=from).next_back() else { return };
-        if range.end < to {
-            return;
-        }
-        self.ranges.remove(&start);
-        if start < from {
-            self.ranges.insert(start, Range { end: from, ..range });
-        }
-        if to < range.end {
-            self.ranges.insert(to, range);
-        }
-    }
-
-    /// Adds a mapped range, as one with those that it touches.
-    fn join(&mut self, addr: u64, mut range: Range) {
-        let mut start = addr;
-        if let Some((&behind, &next)) = self.ranges.range(addr..).next()
-            && behind == range.end
-            && next.expandable
-        {
-            self.ranges.remove(&behind);
-            range = Range { end: next.end, ..next };
-        }
-        if let Some((&before, &prev)) = self.ranges.range(..addr).next_back()
-            && prev.end == addr
-            && prev.expandable
-        {
-            start = before;
-            range = Range { end: range.end, ..prev };
-        }
-        self.ranges.insert(start, range);
+    /// Bytes reserved.
+    fn reserved(&self) -> u64 {
+        self.stretches.iter().fold(0u64, |sum, stretch| sum.saturating_add(stretch.size()))
     }
 
     /// The segments from `cudaMalloc`: address and bytes.
     pub(super) fn segments(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.ranges
-            .iter()
-            .filter(|(_, range)| !range.expandable)
-            .map(|(&addr, range)| (addr, range.end - addr))
+        self.stretches.iter().filter(|s| !s.expandable).map(|s| (s.start, s.size()))
     }
 
     /// Bytes that were reserved but in nobody's hands.
     pub(super) fn free_bytes(&self) -> u64 {
-        let reserved =
-            self.ranges.iter().fold(0u64, |sum, (addr, range)| sum.saturating_add(range.end - addr));
-        self.blocks.iter().fold(reserved, |left, block| left.saturating_sub(block.size))
+        self.blocks.iter().fold(self.reserved(), |left, block| left.saturating_sub(block.size))
     }
 
     /// What lies in a range, piece by piece.
-    fn pieces(&self, addr: u64, range: Range, max_split: Option<u64>, out: &mut Vec<Piece>) {
-        let (first, last) = (
-            self.blocks.partition_point(|b| b.addr < addr),
-            self.blocks.partition_point(|b| b.addr < range.end),
-        );
+    fn pieces(&self, stretch: &Stretch, max_split: Option<u64>, out: &mut Vec<Piece>) {
+        let &Stretch { start: addr, end, domain, expandable } = stretch;
+        let (first, last) =
+            (self.blocks.partition_point(|b| b.addr < addr), self.blocks.partition_point(|b| b.addr < end));
         let mut at = addr;
         let mut blocks = self.blocks.get(first..last).unwrap_or_default().iter().peekable();
         while let Some(block) = blocks.next() {
-            let next = blocks.peek().map_or(range.end, |next| next.addr);
+            let next = blocks.peek().map_or(end, |next| next.addr);
             let room = next - block.addr;
             let mut size = block.size.min(room);
             // Too little to be split off: it stayed with the block.
             let unsplit = room - size <= LARGE_REST || max_split.is_some_and(|max| size >= max);
-            if range.kind == PoolKind::Large && !range.expandable && unsplit {
+            if domain.kind == PoolKind::Large && !expandable && unsplit {
                 size = room;
             }
             if size == 0 {
@@ -184,8 +101,8 @@ impl Start {
             out.push(Piece { addr: block.addr, size, usage, owner: block.owner });
             at = block.addr + size;
         }
-        if at < range.end {
-            out.push(Piece { addr: at, size: range.end - at, usage: Use::Free, owner: 0 });
+        if at < end {
+            out.push(Piece { addr: at, size: end - at, usage: Use::Free, owner: 0 });
         }
     }
 }
@@ -203,36 +120,42 @@ impl Allocator<'_> {
     /// Takes over what was there. `place` is told each block that somebody holds. Nothing of it counts as a call.
     pub(super) fn adopt(&mut self, start: &Start, mut place: impl FnMut(u32, Id)) {
         let max_split = self.config.max_split_size;
-        let mut growing: BTreeMap<(PoolKind, StreamId), Vec<(u64, Range)>> = BTreeMap::new();
+        let mut growing: BTreeMap<(PoolKind, StreamId), Vec<&Stretch>> = BTreeMap::new();
         let mut pieces = Vec::new();
-        for (&addr, &range) in &start.ranges {
-            if range.expandable {
-                growing.entry((range.kind, range.stream)).or_default().push((addr, range));
+        for stretch in &start.stretches {
+            let Domain { kind, stream, .. } = stretch.domain;
+            if stretch.expandable {
+                growing.entry((kind, stream)).or_default().push(stretch);
                 continue;
             }
-            let pool = self.pool(range.kind, range.stream);
-            let segment = self.register(addr, 0);
+            let pool = self.pool(kind, stream);
+            let segment = self.register(stretch.start, 0);
             pieces.clear();
-            start.pieces(addr, range, max_split, &mut pieces);
+            start.pieces(stretch, max_split, &mut pieces);
             self.lay_out(pool, segment, &pieces, &mut place);
         }
-        for ((kind, stream), ranges) in growing {
+        for ((kind, stream), stretches) in growing {
             let pool = self.pool(kind, stream);
             let room = self.reservation(pool);
-            let lowest = start.lowest.iter().find(|(of, _)| *of == (kind, stream)).map(|(_, lowest)| *lowest);
-            let mut ranges = ranges.into_iter().peekable();
-            while let Some(&(first, _)) = ranges.peek() {
+            let lowest = start.lowest.get(&(kind, stream)).copied();
+            let mut stretches = stretches.into_iter().peekable();
+            while let Some(first) = stretches.peek().map(|stretch| stretch.start) {
                 let base = lowest.filter(|&lowest| lowest <= first && first - lowest < room).unwrap_or(first);
                 let end = base.saturating_add(room);
                 let segment = self.register(base, self.page(pool));
                 pieces.clear();
                 let mut at = base;
-                while let Some((addr, range)) = ranges.next_if(|(_, range)| range.end <= end || at == base) {
-                    if at < addr {
-                        pieces.push(Piece { addr: at, size: addr - at, usage: Use::Unmapped, owner: 0 });
+                while let Some(stretch) = stretches.next_if(|stretch| stretch.end <= end || at == base) {
+                    if at < stretch.start {
+                        pieces.push(Piece {
+                            addr: at,
+                            size: stretch.start - at,
+                            usage: Use::Unmapped,
+                            owner: 0,
+                        });
                     }
-                    start.pieces(addr, range, None, &mut pieces);
-                    at = range.end;
+                    start.pieces(stretch, None, &mut pieces);
+                    at = stretch.end;
                 }
                 if at < end {
                     pieces.push(Piece { addr: at, size: end - at, usage: Use::Unmapped, owner: 0 });
@@ -240,9 +163,7 @@ impl Allocator<'_> {
                 self.lay_out(pool, segment, &pieces, &mut place);
             }
         }
-        let reserved =
-            start.ranges.iter().fold(0u64, |sum, (addr, range)| sum.saturating_add(range.end - addr));
-        self.tally.begin(reserved, self.segments.len());
+        self.tally.begin(start.reserved(), self.segments.len());
     }
 
     /// Makes blocks of the pieces of a segment.

@@ -10,6 +10,7 @@ use super::addresses::Addresses;
 use super::private::PrivatePools;
 use super::start::{Start, StartBlock};
 use super::tally::{SegmentAction, SegmentEvent};
+use crate::ground::ground_at_start;
 use crate::lifetimes::{AllocId, Death, Lifetimes};
 
 /// One thing that the program or the driver did. Numbers are those of requests.
@@ -120,7 +121,7 @@ impl Workload {
         device: &DeviceRecording,
         lifetimes: &Lifetimes,
         settings: Option<&Settings>,
-        private: PrivatePools,
+        private: &[EventIdx],
     ) -> Result<Self, Unplayable> {
         if device.events.count(Action::Alloc) == 0 {
             return Err(Unplayable::NoHistory);
@@ -130,6 +131,9 @@ impl Workload {
         {
             return Err(Unplayable::NoFrees);
         }
+        let (ground, purposes) = ground_at_start(device);
+        let private = PrivatePools::of(device, &ground, &purposes, private);
+        let start = Start::of(device, &ground, &purposes, &private);
         let mut builder = Builder {
             device,
             lifetimes,
@@ -138,7 +142,7 @@ impl Workload {
             waiting: HashMap::default(),
             unseen: unseen_frees(lifetimes),
             held_privately: (0, 0),
-            workload: Self::default(),
+            workload: Self { start, ..Self::default() },
         };
         builder.start();
         let mut next = 0;
@@ -192,7 +196,6 @@ impl Builder<'_> {
     /// What was there before the first event.
     fn start(&mut self) {
         let lifetimes = self.lifetimes;
-        self.workload.start = Start::of(self.device, &self.private);
         self.held_privately.0 = self.private.reserved_at_start();
         for id in lifetimes.all() {
             let stream = match lifetimes.birth(id) {
