@@ -15,7 +15,7 @@ use vramscope_replay::Lifetimes;
 use vramscope_replay::allocator::{Config, Rules, Simulation};
 
 /// Recordings that cannot be reproduced, by the beginnings of their paths.
-const REASONS: [(&str, &str); 9] = [
+const REASONS: [(&str, &str); 8] = [
     ("older/profiler_categories", "written by hand: its blocks lie as no allocator puts them"),
     (
         "older/torch2.1_expandable",
@@ -30,10 +30,6 @@ const REASONS: [(&str, &str); 9] = [
     ("whatif/vectors/recordings/gc_expandable_counted", SETTINGS_CHANGE),
     ("whatif/vectors/recordings/split_", SETTINGS_CHANGE),
     ("whatif/vectors/recordings/release_some_split", SETTINGS_CHANGE),
-    (
-        "whatif/vectors/recordings/graph_test_10xM_plus_512_expandable_captured",
-        "nothing is left of its private pool",
-    ),
 ];
 
 const SETTINGS_CHANGE: &str = "the settings change while it is recorded, and only the last are in the file";
