@@ -55,6 +55,11 @@ pub(super) struct Block {
 }
 
 impl Block {
+    /// A block without neighbours.
+    pub(super) fn alone(addr: u64, size: u64, segment: u32, pool: u16, usage: Use) -> Self {
+        Self { addr, size, prev: NONE, next: NONE, segment, pool, usage, free_since: 0, created: 0, owner: 0 }
+    }
+
     /// Whether it is less than its segment.
     pub(super) fn is_split(&self) -> bool {
         self.prev != NONE || self.next != NONE

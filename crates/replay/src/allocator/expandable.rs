@@ -92,18 +92,7 @@ impl Allocator<'_> {
     /// An expandable segment at an address, with nothing mapped, as one block.
     pub(super) fn add_reservation(&mut self, pool: u16, base: u64, size: u64) -> Id {
         let segment = self.register(base, self.page(pool));
-        let block = self.add_block(Block {
-            addr: base,
-            size,
-            prev: NONE,
-            next: NONE,
-            segment,
-            pool,
-            usage: Use::Unmapped,
-            free_since: 0,
-            created: 0,
-            owner: 0,
-        });
+        let block = self.add_block(Block::alone(base, size, segment, pool, Use::Unmapped));
         self.insert_unmapped(block);
         block
     }
@@ -121,16 +110,9 @@ impl Allocator<'_> {
         self.blocks[block].usage = Use::Free;
         if bytes < whole {
             let rest = self.add_block(Block {
-                addr: addr + bytes,
-                size: whole - bytes,
                 prev: block,
                 next,
-                segment,
-                pool,
-                usage: Use::Unmapped,
-                free_since: 0,
-                created: 0,
-                owner: 0,
+                ..Block::alone(addr + bytes, whole - bytes, segment, pool, Use::Unmapped)
             });
             if next != NONE {
                 self.blocks[next].prev = rest;
@@ -169,16 +151,10 @@ impl Allocator<'_> {
         self.remove_free(block);
         let (before, behind) = (start - addr, addr + size - start - bytes);
         let rest = |addr, size, prev, next| Block {
-            addr,
-            size,
             prev,
             next,
-            segment,
-            pool,
-            usage: Use::Free,
             free_since,
-            created: 0,
-            owner: 0,
+            ..Block::alone(addr, size, segment, pool, Use::Free)
         };
         if before > 0 {
             let front = self.add_block(rest(addr, before, prev, block));

@@ -46,18 +46,7 @@ impl Allocator<'_> {
     /// A segment from `cudaMalloc`, as one block in no pool.
     pub(super) fn add_segment(&mut self, pool: u16, base: u64, size: u64) -> Id {
         let segment = self.register(base, 0);
-        let block = self.add_block(Block {
-            addr: base,
-            size,
-            prev: NONE,
-            next: NONE,
-            segment,
-            pool,
-            usage: Use::Free,
-            free_since: 0,
-            created: 0,
-            owner: 0,
-        });
+        let block = self.add_block(Block::alone(base, size, segment, pool, Use::Free));
         self.tally
             .segment(SegmentEvent { action: SegmentAction::Alloc, addr: base, size }, self.segments.len());
         block

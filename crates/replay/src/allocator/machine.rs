@@ -230,18 +230,8 @@ impl<'a> Allocator<'a> {
             return block;
         }
         let Block { addr, prev, segment, .. } = self.blocks[block];
-        let front = self.add_block(Block {
-            addr,
-            size,
-            prev,
-            next: block,
-            segment,
-            pool,
-            usage: Use::Held,
-            free_since: 0,
-            created: 0,
-            owner: 0,
-        });
+        let front =
+            self.add_block(Block { prev, next: block, ..Block::alone(addr, size, segment, pool, Use::Held) });
         self.link_next(prev, front);
         let rest_of = &mut self.blocks[block];
         rest_of.prev = front;

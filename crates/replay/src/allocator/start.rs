@@ -171,18 +171,7 @@ impl Allocator<'_> {
         let mut prev = NONE;
         for piece in pieces {
             let &Piece { addr, size, usage, owner } = piece;
-            let block = Block {
-                addr,
-                size,
-                prev,
-                next: NONE,
-                segment,
-                pool,
-                usage,
-                free_since: 0,
-                created: 0,
-                owner,
-            };
+            let block = Block { prev, owner, ..Block::alone(addr, size, segment, pool, usage) };
             let id = self.add_block(block);
             self.link_next(prev, id);
             prev = id;
