@@ -2,7 +2,7 @@
 //!
 //! Source: the allocator reference, §4.1, §4.3 and §9.
 
-use super::block::{Block, Id, NONE, Segment, Use};
+use super::block::{Block, Id, Segment, Use};
 use super::machine::Allocator;
 use super::tally::{SegmentAction, SegmentEvent};
 
