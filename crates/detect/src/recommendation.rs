@@ -135,6 +135,14 @@ pub struct Doubt {
     pub reproduced: u64,
 }
 
+impl Doubt {
+    /// Whether a replay says something about other settings. It peaks at so many bytes under the recording's own.
+    pub(crate) fn is_bearable(self, peak: u64) -> bool {
+        self.bytes as f64 <= MOST_DOUBT * peak as f64
+            && self.reproduced as f64 >= LEAST_REPRODUCED * self.recorded as f64
+    }
+}
+
 /// A lower peak by less than this share is not worth a setting.
 pub const WORTH_SHARE: f64 = 0.05;
 /// Nor is one by less than these bytes.
@@ -154,16 +162,16 @@ const ROUNDING_BYTES: u64 = 1 << 20;
 pub fn recommend(trials: &[Trial], doubt: Doubt) -> Option<Judgement> {
     let own = trials.first()?;
     let none = |reason| Some(Judgement { choice: None, reason, costs: Vec::new(), lower_still: None });
-    if doubt.bytes as f64 > MOST_DOUBT * own.needed() as f64
-        || (doubt.reproduced as f64) < LEAST_REPRODUCED * doubt.recorded as f64
-    {
+    if !doubt.is_bearable(own.needed()) {
         return none(Reason::Unreliable);
     }
     let others = || trials.iter().enumerate().skip(1);
     let fitting = || others().filter(|(_, trial)| trial.outcome.oom.is_none());
     if let Some(failed) = own.outcome.oom {
         let limit = own.limit.unwrap_or(failed.reserved);
-        let Some(choice) = simplest(trials, limit, &fitting().map(|(i, _)| i).collect::<Vec<_>>()) else {
+        let fitting: Vec<usize> = fitting().map(|(i, _)| i).collect();
+        // What is saved counts against what would be needed, else a little room more would outweigh being simple.
+        let Some(choice) = simplest(trials, own.needed().max(limit), &fitting) else {
             if failed.allocated.saturating_add(failed.size) > limit {
                 return none(Reason::TooMuchAtOnce { failed, limit });
             }
