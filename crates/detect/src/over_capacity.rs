@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vramscope_model::{Action, BlockState, Bytes, EventIdx, StackId};
-use vramscope_replay::allocator::{OutOfMemory, Outcome};
+use vramscope_replay::allocator::OutOfMemory;
 use vramscope_replay::{levels, levels_at};
 
 use crate::finding::{Finding, Kind};
@@ -28,7 +28,7 @@ It answers “does it fit 24 GiB?” before the job is started there. If it does
 If the recording never reserved more, it fits. Else the recording is replayed with that much memory: before the allocator gives up it gives back what is unused, so a run
 may fit that reserved more where there was more. If it does, a note says how often unused memory would have to go back. If it does not, the request that would fail is
 explained: by the recorded layout of memory where all was as recorded until then, else by what the replay knows. Where the replay is too far from the recording, only what the program
-held at once tells: more than the device has cannot fit.
+held at once tells: more than the device has cannot fit. What a run that ended for lack of memory would have needed after that is not known.
 
 SIZE is taken as what the process can reserve. Of a real card the CUDA context takes some hundred MiB, and other processes take theirs.
 
@@ -44,8 +44,18 @@ optimizer, or a lower precision.
 pub enum Fit {
     /// It never needed more.
     Fits,
-    /// It would have to give back unused memory to make room.
-    FitsTightly(Box<Outcome>),
+    /// It reserved more, but not all of that need have been.
+    FitsTightly {
+        /// How often unused memory would have to go back to make room; 0 if the rest was left over from before the recording.
+        give_backs: u64,
+        /// The most bytes that would be reserved.
+        reserved: Bytes,
+        /// The most bytes that would be held.
+        held: Bytes,
+    },
+    /// It would get past the request that failed in the recording, with so many bytes reserved at most until then. What it would
+    /// need after that is not known.
+    GetsFurther(Bytes),
     /// It would run out.
     RunsOut(OutOfMemory),
     /// More was held at once; after which event for the first time, if not already before the recording.
@@ -56,7 +66,8 @@ pub enum Fit {
 
 /// Whether the recorded run would fit a device with so much memory.
 pub(crate) fn fit(cx: &Context<'_>, capacity: Bytes) -> Fit {
-    if cx.recorded_peak() <= capacity {
+    let is_cut_short = cx.device.events.count(Action::Oom) > 0;
+    if cx.recorded_peak() <= capacity && !is_cut_short {
         return Fit::Fits;
     }
     let Some(rerun) = cx.rerun().filter(|rerun| rerun.is_reliable()) else {
@@ -64,9 +75,19 @@ pub(crate) fn fit(cx: &Context<'_>, capacity: Bytes) -> Fit {
     };
     let room = rerun.room(cx.device, cx.lifetimes, Some(capacity.0));
     let outcome = rerun.trial(&rerun.own, room).outcome;
+    let first = levels_at(cx.device, cx.lifetimes, &[EventIdx(0)]).first().copied().unwrap_or_default();
     match outcome.oom {
+        // Not even all that was there before the recording was served.
+        Some(oom) if oom.event == EventIdx(0) && Bytes(oom.allocated) < first.allocated => {
+            Fit::HeldMore(None)
+        }
         Some(oom) => Fit::RunsOut(oom),
-        None => Fit::FitsTightly(Box::new(outcome)),
+        None if is_cut_short => Fit::GetsFurther(Bytes(outcome.peak_reserved)),
+        None => Fit::FitsTightly {
+            give_backs: outcome.retries.saturating_add(outcome.collections),
+            reserved: Bytes(outcome.peak_reserved),
+            held: Bytes(outcome.peak_allocated),
+        },
     }
 }
 
@@ -87,11 +108,14 @@ fn held_more_than(cx: &Context<'_>, capacity: Bytes) -> Fit {
 
 fn check(cx: &Context<'_>) -> Vec<Finding> {
     let (Some(capacity), Some(fit)) = (cx.capacity, cx.fit()) else { return Vec::new() };
-    let found = match fit {
+    let found = match *fit {
         Fit::Fits => None,
-        Fit::FitsTightly(outcome) => Some(tight(cx, capacity, outcome)),
-        Fit::RunsOut(oom) => runs_out(cx, capacity, oom),
-        &Fit::HeldMore(since) => Some(held_more(cx, capacity, since)),
+        Fit::FitsTightly { give_backs, reserved, held } => {
+            Some(tight(cx, capacity, give_backs, reserved, held))
+        }
+        Fit::GetsFurther(reserved) => Some(gets_further(cx, capacity, reserved)),
+        Fit::RunsOut(ref oom) => runs_out(cx, capacity, oom),
+        Fit::HeldMore(since) => Some(held_more(cx, capacity, since)),
         Fit::Unknown => Some(unknown(cx, capacity)),
     };
     found.into_iter().collect()
@@ -102,7 +126,7 @@ fn note(cx: &Context<'_>, title: String, evidence: Vec<String>) -> Finding {
     Finding {
         code: DETECTOR.code,
         kind: Kind::Note,
-        confidence: if cx.rerun().is_some_and(Rerun::is_exact) { 0.99 } else { 0.8 },
+        confidence: if cx.rerun().is_some_and(Rerun::is_certain) { 0.99 } else { 0.8 },
         title,
         site: None,
         stack: StackId::ABSENT,
@@ -140,18 +164,28 @@ fn failure(cx: &Context<'_>, event: EventIdx, request: Bytes, finding: Finding) 
     }
 }
 
-fn tight(cx: &Context<'_>, capacity: Bytes, outcome: &Outcome) -> Finding {
+fn tight(cx: &Context<'_>, capacity: Bytes, give_backs: u64, reserved: Bytes, held: Bytes) -> Finding {
     let room = given(capacity);
-    let times = settings_in_words::times(outcome.retries.saturating_add(outcome.collections));
-    let evidence = vec![
-        format!("the recording reserved up to {}, where there was more", cx.recorded_peak()),
+    let how = if give_backs == 0 {
+        format!("without what was left over from before the recording, up to {reserved} are")
+    } else {
         format!(
-            "within {room} unused memory has to go back to the driver {times} to make room, and each time the device is waited \
-             for; up to {} are in use",
-            Bytes(outcome.peak_allocated)
-        ),
-    ];
-    note(cx, format!("it fits {room}, but only because unused memory can go back"), evidence)
+            "within {room} unused memory goes back to the driver {} to make room, and each time the device is waited for; up to {held} \
+             are in use",
+            settings_in_words::times(give_backs)
+        )
+    };
+    let evidence =
+        vec![format!("the recording reserved up to {}, where there was more", cx.recorded_peak()), how];
+    note(cx, format!("it fits {room}, but only because unused memory need not stay reserved"), evidence)
+}
+
+fn gets_further(cx: &Context<'_>, capacity: Bytes, reserved: Bytes) -> Finding {
+    let room = given(capacity);
+    let evidence = vec![format!(
+        "up to there {reserved} are reserved at most within {room}; what the run would have asked for after it is not known"
+    )];
+    note(cx, format!("{room} are enough for the request that failed"), evidence)
 }
 
 fn held(cx: &Context<'_>) -> Bytes {
@@ -174,8 +208,10 @@ fn unknown(cx: &Context<'_>, capacity: Bytes) -> Finding {
 
 fn held_more(cx: &Context<'_>, capacity: Bytes, since: Option<EventIdx>) -> Finding {
     let (held, room) = (held(cx), given(capacity));
-    let when = since.map_or_else(|| "before the recording".to_owned(), |event| cx.when(event));
-    let title = format!("with {room} memory would run out {when} at the latest");
+    let title = match since {
+        Some(event) => format!("with {room} memory would run out {} at the latest", cx.when(event)),
+        None => format!("{room} are not enough: more was in use from the beginning"),
+    };
     let evidence = vec![format!("up to {held} were in use at once")];
     let finding = Finding {
         kind: Kind::Oom,

@@ -372,6 +372,17 @@ mod tests {
     }
 
     #[test]
+    fn of_settings_under_which_memory_suffices_the_simplest_wins_over_a_little_more_room() {
+        let own = out_of_memory("", 2400, 700, 100, 1000);
+        let fits = |conf: &str, peak| Trial { limit: Some(1000 * MIB), ..trial(conf, peak, 650, 20) };
+        let trials = [own.clone(), fits("e:1,r:8", 900), fits("e:1", 980)];
+        check(&trials, 0, Some(2), Reason::Fits { peak: 980 * MIB, limit: 1000 * MIB });
+        // Where little is to be had, it counts.
+        let trials = [out_of_memory("", 1100, 700, 100, 1000), fits("e:1,r:8", 900), fits("e:1", 980)];
+        check(&trials, 0, Some(1), Reason::Fits { peak: 900 * MIB, limit: 1000 * MIB });
+    }
+
+    #[test]
     fn too_much_at_once_is_told_from_too_much_in_pieces() {
         let live = [out_of_memory("", 1100, 950, 100, 1000), out_of_memory("a:1", 1060, 950, 100, 1000)];
         let failed = live[0].outcome.oom.unwrap();

@@ -1,9 +1,9 @@
 //! A recording run again: under its own settings of the allocator, and under others, within what memory there is.
 
-use vramscope_model::{Action, DeviceRecording, Recording};
+use vramscope_model::{Action, DeviceRecording, EventIdx, Recording};
 use vramscope_replay::allocator::config::{Config, Rules};
 use vramscope_replay::allocator::{Limits, Simulation, Unplayable};
-use vramscope_replay::{Lifetimes, peak};
+use vramscope_replay::{Lifetimes, levels_at, peak};
 
 use crate::recommendation::{Doubt, Trial};
 use crate::room::{Room, RoomSource, largest_request};
@@ -18,6 +18,8 @@ pub struct Rerun {
     pub own: Candidate,
     /// The most bytes that were reserved when it was recorded.
     pub recorded_peak: u64,
+    /// What was reserved when the recording began.
+    reserved_at_start: u64,
     largest_request: u64,
     /// Whether blocks were there before the recording began: they are requested anew under other settings.
     has_older_blocks: bool,
@@ -45,6 +47,9 @@ impl Rerun {
             simulation,
             own,
             recorded_peak: peak(device, lifetimes, lifetimes.whole()).map_or(at_end, |p| p.max_reserved.0),
+            reserved_at_start: levels_at(device, lifetimes, &[EventIdx(0)])
+                .first()
+                .map_or(0, |level| level.reserved.0),
             largest_request: largest_request(lifetimes),
             has_older_blocks: lifetimes.n_before() > 0,
         })
@@ -53,6 +58,12 @@ impl Rerun {
     /// Whether the replay equals the recording.
     pub fn is_exact(&self) -> bool {
         self.simulation.reproduction().is_exact()
+    }
+
+    /// Whether nothing in it was taken as recorded, either: memory of private pools (of graphs, say) could not go back, or need
+    /// not, under other conditions.
+    pub fn is_certain(&self) -> bool {
+        self.is_exact() && self.simulation.reproduction().private_peak == 0
     }
 
     /// How far the replay is from the recording.
@@ -110,12 +121,17 @@ impl Rerun {
     /// Runs the recording under a setting within the limits. Nothing is known yet of what else its peak may be.
     pub fn trial(&self, candidate: &Candidate, room: Room) -> Trial {
         let limits = self.limits(candidate, room);
-        let outcome = self.simulation.run(&candidate.config, &limits);
+        let limit = limits.capacity.into_iter().chain(limits.reserved).min();
+        let outcome = if self.begins_beyond(limit) {
+            self.simulation.run_anew(&candidate.config, &limits)
+        } else {
+            self.simulation.run(&candidate.config, &limits)
+        };
         Trial {
             conf: candidate.conf.clone(),
             spread: (outcome.peak_reserved, outcome.peak_reserved),
             unlimited: None,
-            limit: limits.capacity.into_iter().chain(limits.reserved).min(),
+            limit,
             anew: None,
             outcome,
         }
@@ -136,6 +152,11 @@ impl Rerun {
         // Under the recording's own settings requests that failed then fail again, whatever is limited.
         let with_all = self.simulation.run_anew(&candidate.config, &Limits::default());
         trial.unlimited = Some(if with_all.rescued.is_empty() { whole } else { with_all });
+    }
+
+    /// Whether more was reserved when the recording began than a limit allows. Then it cannot begin as recorded.
+    pub fn begins_beyond(&self, limit: Option<u64>) -> bool {
+        limit.is_some_and(|limit| self.reserved_at_start > limit)
     }
 
     fn limits(&self, candidate: &Candidate, room: Room) -> Limits {

@@ -343,6 +343,67 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_excluded_is_the_most_there_may_be() {
+        let at_most = |free| {
+            let room = room(&[20 * MIB, 30 * MIB], Action::SegmentAlloc, 40 * MIB, free, (None, None));
+            room.at_most().map(|most| most.limits(&Config::default(), rules(false)).reserved)
+        };
+        assert_eq!(at_most(900 * MIB), Some(Some(90 * MIB - 1)));
+        // Of the driver it is known.
+        assert_eq!(at_most(6 * MIB), None);
+        assert_eq!(Room { source: RoomSource::Told(7), fraction: None }.at_most(), None);
+    }
+
+    #[test]
+    fn pages_beyond_a_limit_are_not_taken_for_it() {
+        let mut symbols = vramscope_model::Symbols::default();
+        let text = "alloc a 21MiB\nalloc b 21MiB\noom 21MiB";
+        let mut recording = vramscope_model::script::recording(&mut symbols, text).unwrap();
+        let device = &mut recording.devices[0];
+        let event = device.events.get(0);
+        // Of 20 MiB each two pages are mapped for the first, one for the second; the driver has plenty left.
+        let mut events = vramscope_model::Events::default();
+        for (action, size, addr) in [
+            (Action::SegmentMap, 40, event.addr),
+            (Action::Alloc, 21, event.addr),
+            (Action::SegmentMap, 20, event.addr + 40 * MIB),
+            (Action::Alloc, 21, event.addr + 21 * MIB),
+            (Action::Oom, 21, 900 * MIB),
+        ] {
+            events.push(Event { action, addr, size: Bytes(size * MIB), ..event });
+        }
+        device.events = events;
+        device.states.clear();
+        let lifetimes = Lifetimes::of(device, None);
+        let own = Config { expandable_segments: true, ..Config::default() };
+        let given = Given::before(device, &lifetimes, &own, lifetimes.whole().to);
+        let refusal = given.in_all(None).unwrap();
+        // 22 MiB would have been obtained beside the 40 that were reserved.
+        let want = (true, 62, 60 + 22);
+        assert_eq!((refusal.by_fraction, refusal.at_least / MIB, refusal.below / MIB), want);
+        let alone = given.refusal(given.failures[0]);
+        assert_eq!((alone.at_least / MIB, alone.below / MIB), (62, 82));
+        assert_eq!((alone.event, alone.least_refused()), (Some(EventIdx(4)), 82 * MIB));
+    }
+
+    #[test]
+    fn garbage_that_is_collected_tells_no_limit_where_requests_failed() {
+        let check = |threshold: f64, below: u64| {
+            let mut symbols = vramscope_model::Symbols::default();
+            let text = "segment 20MiB\nalloc a 20MiB\noom 30MiB";
+            let recording = vramscope_model::script::recording(&mut symbols, text).unwrap();
+            let device = &recording.devices[0];
+            let lifetimes = Lifetimes::of(device, None);
+            let own = Config { garbage_collection_threshold: threshold, ..Config::default() };
+            let given = Given::before(device, &lifetimes, &own, lifetimes.whole().to);
+            let refusal = given.in_all(Some(35 * MIB)).unwrap();
+            assert_eq!(refusal.below / MIB, below, "{threshold}: {refusal:?}");
+        };
+        check(0.0, 35);
+        check(0.5, 50);
+    }
+
+    #[test]
     fn memory_that_was_given_back_instead_tells_it_too() {
         let mut symbols = vramscope_model::Symbols::default();
         let recording =

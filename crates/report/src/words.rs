@@ -177,10 +177,14 @@ pub(crate) fn peak_moment(device: &DeviceAnalysis, peak: &Peak) -> String {
 /// Whether the run fits a device; nothing where that cannot be told.
 pub(crate) fn capacity(check: &CapacityCheck) -> Option<String> {
     let told = &check.told;
+    let spare = check.peak_reserved.map_or(0, |peak| check.capacity.saturating_sub(peak));
     Some(match (check.fits?, check.give_backs) {
+        (true, 0) if check.recorded_peak > check.capacity => {
+            format!("{told} are enough, without what was left over from before the recording")
+        }
         (true, 0) => format!(
             "{told} are enough, with {} to spare; the CUDA context and other processes need room beside them",
-            human(check.capacity.saturating_sub(check.recorded_peak))
+            human(spare)
         ),
         (true, 1) => {
             format!("{told} are enough, but only because unused memory goes back to the driver once")

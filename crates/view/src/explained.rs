@@ -88,6 +88,8 @@ pub struct CapacityCheck {
     pub fits: Option<bool>,
     /// The most bytes that were reserved when it was recorded.
     pub recorded_peak: u64,
+    /// The most bytes that are reserved on such a device; none where it does not fit.
+    pub peak_reserved: Option<u64>,
     /// How often unused memory has to go back to the driver for it to fit.
     pub give_backs: u64,
     /// At which event of the joined trace memory runs out, if it does in the recording.

@@ -138,6 +138,8 @@ pub struct CapacityCheck {
     pub fits: Option<bool>,
     /// The most bytes that were reserved when it was recorded.
     pub recorded_peak: u64,
+    /// The most bytes that are reserved on such a device; null where the run does not fit it.
+    pub peak_reserved: Option<u64>,
     /// How often unused memory has to go back to the driver for it to fit.
     pub give_backs: u64,
     /// At which event of the joined trace memory runs out, if it does in the recording.
@@ -150,6 +152,7 @@ impl From<&view::CapacityCheck> for CapacityCheck {
             capacity: from.capacity,
             fits: from.fits,
             recorded_peak: from.recorded_peak,
+            peak_reserved: from.peak_reserved,
             give_backs: from.give_backs,
             event: from.event,
         }

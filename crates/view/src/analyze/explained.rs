@@ -2,7 +2,7 @@
 
 use vramscope_detect as detect;
 use vramscope_detect::recommendation::Reason;
-use vramscope_model::{Bytes, EventIdx, PoolId, PoolKind, StackId, Symbols};
+use vramscope_model::{Bytes, PoolId, PoolKind, StackId, Symbols};
 use vramscope_replay as replay;
 
 use super::sites::BEFORE;
@@ -102,17 +102,28 @@ pub(super) fn settings_tried(from: &detect::TriedSettings) -> SettingsTried {
 
 /// Whether the run fits, for showing.
 pub(super) fn capacity_check(capacity: u64, recorded_peak: u64, fit: &detect::Fit) -> CapacityCheck {
-    let number = |event: EventIdx| u64::from(event.0);
-    let (fits, give_backs, event) = match fit {
-        detect::Fit::Fits => (Some(true), 0, None),
-        detect::Fit::FitsTightly(outcome) => {
-            (Some(true), outcome.retries.saturating_add(outcome.collections), None)
-        }
-        detect::Fit::RunsOut(oom) => (Some(false), 0, Some(number(oom.event))),
-        detect::Fit::HeldMore(event) => (Some(false), 0, event.map(number)),
-        detect::Fit::Unknown => (None, 0, None),
+    let check = CapacityCheck {
+        capacity,
+        told: detect::given(Bytes(capacity)),
+        fits: None,
+        recorded_peak,
+        peak_reserved: None,
+        give_backs: 0,
+        event: None,
     };
-    CapacityCheck { capacity, told: detect::given(Bytes(capacity)), fits, recorded_peak, give_backs, event }
+    match *fit {
+        detect::Fit::Fits => CapacityCheck { fits: Some(true), peak_reserved: Some(recorded_peak), ..check },
+        detect::Fit::FitsTightly { give_backs, reserved, .. } => {
+            CapacityCheck { fits: Some(true), peak_reserved: Some(reserved.0), give_backs, ..check }
+        }
+        detect::Fit::RunsOut(ref oom) => {
+            CapacityCheck { fits: Some(false), event: Some(oom.event.0.into()), ..check }
+        }
+        detect::Fit::HeldMore(event) => {
+            CapacityCheck { fits: Some(false), event: event.map(|event| event.0.into()), ..check }
+        }
+        detect::Fit::GetsFurther(_) | detect::Fit::Unknown => check,
+    }
 }
 
 fn label(symbols: &Symbols, place: replay::Place, stack: StackId) -> String {

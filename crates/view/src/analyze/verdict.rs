@@ -191,7 +191,8 @@ fn out_of_memory(f: &Finding) -> String {
         let settings = f.settings.as_ref().filter(|settings| settings.reason_kind == ReasonKind::Fits);
         let cure = settings.and_then(|settings| settings.recommended.as_deref());
         let cure = cure.map_or_else(String::new, |conf| format!("; with {} it would fit", named(conf)));
-        return format!("{}, at a request for {request}{place}{cure}", f.title);
+        let at = if f.bytes > 0 { format!(", at a request for {request}{place}") } else { String::new() };
+        return format!("{}{at}{cure}", f.title);
     }
     let would_fit = f.shortfall.as_ref().is_some_and(|s| {
         !s.no_setting_helps && s.limit.at_least.is_some_and(|at_least| s.at_least <= at_least)
