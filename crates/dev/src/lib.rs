@@ -8,4 +8,6 @@
     reason = "`write!` to a String cannot fail, but must be checked as if it could"
 )]
 
+pub mod answers;
 pub mod generate;
+pub mod predictions;

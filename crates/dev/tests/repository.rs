@@ -53,6 +53,8 @@ fn generated_documents_say_something() {
     assert_eq!(
         paths,
         [
+            "README.md",
+            "docs/allocator-settings.md",
             "docs/cli.md",
             "docs/detectors.md",
             "docs/schema/analysis.json",
@@ -65,6 +67,10 @@ fn generated_documents_say_something() {
         assert!(documents["docs/cli.md"].contains(word), "{word} is not in docs/cli.md");
     }
     assert!(documents["docs/detectors.md"].contains("## survivors-by-birth\n\n### What it finds"));
+    assert!(
+        documents["docs/allocator-settings.md"]
+            .contains("| `fragmentation_varlen` | `expandable_segments:True` |")
+    );
     assert!(documents["docs/schema/analysis.json"].contains("\"bytes_per_step\""));
 }
 
@@ -189,5 +195,18 @@ fn the_readme_names_recordings_that_are_there() {
     assert!(paths.contains(&"corpus/recordings/feature_pyramid"), "{paths:?}");
     for path in paths {
         assert!(root().join(path).exists(), "the README names {path}, which is not there");
+    }
+}
+
+#[test]
+fn the_simulators_modules_are_in_the_map() {
+    let map = text("ARCHITECTURE.md");
+    for path in files("crates/replay/src/allocator", &[".rs"]) {
+        let folder = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        // Below are parts of modules that are there.
+        if folder == "allocator" && name != "mod" {
+            assert!(map.contains(&format!("`{name}`")), "ARCHITECTURE.md does not say what `{name}` holds");
+        }
     }
 }

@@ -54,6 +54,7 @@ def done(oom=None):
              "peak_reserved": s.get("reserved_bytes.all.peak"), "peak_allocated": s.get("allocated_bytes.all.peak"),
              "final_reserved": s.get("reserved_bytes.all.current"), "final_allocated": s.get("allocated_bytes.all.current")}
     facts.update({k: s.get(k) for k in ("num_device_alloc", "num_device_free", "num_alloc_retries", "num_ooms", "num_sync_all_streams")})
+    facts.update(requests=s.get("allocation.all.allocated"), requested_bytes=s.get("requested_bytes.all.allocated"))
     if os.environ.get("CASE_FRACTION"):
         facts["memory_fraction"] = float(os.environ["CASE_FRACTION"])
     if oom:

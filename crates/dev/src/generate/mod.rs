@@ -1,7 +1,10 @@
-//! The generated documents: each has a file here that makes its text from the code.
+//! The generated documents: each has a file here that makes its text from the code, and so have the parts of others that are
+//! generated.
 
 mod cli;
 mod detectors;
+mod marked;
+mod predictions;
 mod schema;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +40,7 @@ pub fn root() -> PathBuf {
 pub fn documents() -> anyhow::Result<Vec<Document>> {
     let mut all = vec![cli::document(), detectors::document()];
     all.extend(schema::documents()?);
+    all.extend(marked::documents()?);
     Ok(all)
 }
 

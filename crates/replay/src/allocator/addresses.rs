@@ -9,6 +9,7 @@
 //!
 //! Source: the allocator reference, §14.8; `corpus/whatif/programs/address_rule.py`.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
 use super::gaps::Gaps;
@@ -53,6 +54,8 @@ struct Chunk {
 pub(super) struct Addresses {
     /// Addresses that the next segments are to have.
     given: VecDeque<u64>,
+    /// What was obtained and given back when recorded, as far as it was not done yet, while all goes alike.
+    recorded: VecDeque<SegmentEvent>,
     direction: Direction,
     /// Chunks by age, the oldest first.
     chunks: BTreeMap<u32, Chunk>,
@@ -69,6 +72,7 @@ impl Default for Addresses {
     fn default() -> Self {
         Self {
             given: VecDeque::new(),
+            recorded: VecDeque::new(),
             direction: Direction::AsSeen,
             chunks: BTreeMap::new(),
             ages: BTreeMap::new(),
@@ -80,36 +84,31 @@ impl Default for Addresses {
 }
 
 impl Addresses {
-    /// The address space of a process before it obtained anything, from what it obtained and gave back.
-    pub(super) fn of(events: impl Iterator<Item = SegmentEvent>) -> Self {
+    /// The address space of a process before it obtained anything, from what it obtained and gave back. If that is all of it,
+    /// `from_start`, memory will lie where it lay as long as it is obtained and given back alike.
+    pub(super) fn of(events: Vec<SegmentEvent>, from_start: bool) -> Self {
         let mut known = Self { low: LAST, ..Self::default() };
         let mut at_first = Gaps::default();
+        let mut first_used = Vec::new();
         // The last chunk that was not where it was expected but below all others: they go on from there.
         let mut jump = None;
-        for event in events.filter(|e| e.size > 0 && e.addr < LAST && e.size < LARGEST) {
-            let SegmentEvent { action, addr, size } = event;
+        let sound = |e: &&SegmentEvent| e.size > 0 && e.addr < LAST && e.size < LARGEST;
+        for &SegmentEvent { action, addr, size } in events.iter().filter(sound) {
             match action {
                 SegmentAction::Free => known.free(addr, size),
                 SegmentAction::Alloc => {
-                    let expected = known.place(size);
-                    if expected == addr {
+                    let lowest = known.low;
+                    if known.put(addr, size) {
                         continue;
                     }
-                    known.free(expected, size);
-                    if known.take_at(addr, size) {
-                        continue;
-                    }
-                    let start = addr - addr % UNIT;
                     let end = (addr + size).next_multiple_of(UNIT);
-                    if end <= known.low {
+                    first_used.push(addr);
+                    if end <= lowest {
                         at_first.add(addr, end);
                         jump = Some((addr, end));
-                        known.low = end;
                     } else {
                         at_first.add(addr, addr + size);
                     }
-                    known.add_chunk(start, end, addr, end);
-                    known.take_at(addr, size);
                 }
                 SegmentAction::Map | SegmentAction::Unmap => {}
             }
@@ -119,11 +118,61 @@ impl Addresses {
             at_first.take_at(addr, end - addr);
         }
         let mut this = Self { low, ..Self::default() };
-        // Chunks come from above.
-        for (start, end) in at_first.iter().rev() {
+        // The newest is taken first.
+        let first_use =
+            |(start, end): (u64, u64)| first_used.iter().position(|&addr| start <= addr && addr < end);
+        let mut rooms: Vec<(u64, u64)> = at_first.iter().collect();
+        rooms.sort_by_key(|&room| Reverse(first_use(room)));
+        for (start, end) in rooms {
             this.add_hole(start, end);
         }
+        // Of a process that obtains none by `cudaMalloc`, nothing is known.
+        if !events.iter().any(|event| event.action == SegmentAction::Alloc) {
+            this.direction = Direction::Upwards;
+        }
+        if from_start {
+            this.recorded = events.into();
+        }
         this
+    }
+
+    /// Takes note of where a segment was really put. Returns whether there was known to be room.
+    fn put(&mut self, addr: u64, size: u64) -> bool {
+        let lowest = self.low;
+        let expected = self.place(size);
+        if expected == addr {
+            return true;
+        }
+        self.make_room(expected, size);
+        if self.take_at(addr, size) {
+            return true;
+        }
+        self.low = lowest;
+        let end = addr.saturating_add(size).next_multiple_of(UNIT);
+        self.add_chunk(addr - addr % UNIT, end, addr, end);
+        self.take_at(addr, size);
+        false
+    }
+
+    /// Where the next segment was put, if all was obtained and given back as recorded until now and this one is, too.
+    fn as_recorded(&mut self, size: u64) -> Option<u64> {
+        let next = self.recorded.pop_front()?;
+        if next.action != SegmentAction::Alloc || next.size != size || next.addr >= LAST || size >= LARGEST {
+            self.recorded.clear();
+            return None;
+        }
+        self.put(next.addr, size);
+        Some(next.addr)
+    }
+
+    /// Compares what is given back with what was.
+    fn follow_free(&mut self, addr: u64) {
+        // In which order it is given back at one go does not matter.
+        let together = self.recorded.iter().take_while(|event| event.action == SegmentAction::Free);
+        match together.map(|event| event.addr).position(|other| other == addr) {
+            Some(place) => drop(self.recorded.remove(place)),
+            None => self.recorded.clear(),
+        }
     }
 
     /// Room in a chunk of which nothing else is known.
@@ -156,7 +205,7 @@ impl Addresses {
             return addr;
         }
         match self.direction {
-            Direction::AsSeen => self.place(size),
+            Direction::AsSeen => self.as_recorded(size).unwrap_or_else(|| self.place(size)),
             Direction::Upwards => {
                 let addr = self.low;
                 self.low = addr.saturating_add(size).saturating_add(UNIT);
@@ -202,6 +251,13 @@ impl Addresses {
 
     /// A segment was given back.
     pub(super) fn free(&mut self, addr: u64, size: u64) {
+        if !self.recorded.is_empty() {
+            self.follow_free(addr);
+        }
+        self.make_room(addr, size);
+    }
+
+    fn make_room(&mut self, addr: u64, size: u64) {
         let Some((_, &age)) = self.ages.range(..=addr).next_back() else { return };
         let Some(chunk) = self.chunks.get_mut(&age) else { return };
         let end = addr.saturating_add(size);
@@ -271,14 +327,36 @@ mod tests {
             (0x4200_0000, 36),
         ];
         let events = obtained.map(|(addr, mib)| event(SegmentAction::Alloc, addr, mib));
-        let mut again = Addresses::of(events.into_iter());
+        let mut again = Addresses::of(events.into(), false);
         for (addr, mib) in obtained {
             assert_eq!(again.take(mib * MIB), addr, "{addr:#x}");
         }
-        let given_back =
-            [event(SegmentAction::Alloc, 0x8a00_0000, 32), event(SegmentAction::Free, 0x8a00_0000, 32)];
-        let mut again =
-            Addresses::of(given_back.into_iter().chain([event(SegmentAction::Alloc, 0x8a00_0000, 20)]));
+        let given_back = vec![
+            event(SegmentAction::Alloc, 0x8a00_0000, 32),
+            event(SegmentAction::Free, 0x8a00_0000, 32),
+            event(SegmentAction::Alloc, 0x8a00_0000, 20),
+        ];
+        let mut again = Addresses::of(given_back, false);
         assert_eq!(again.take(20 * MIB), 0x8a00_0000);
+    }
+
+    #[test]
+    fn memory_lies_where_it_lay_as_long_as_all_goes_alike() {
+        let event = |action, addr: u64, mib: u64| SegmentEvent { action, addr, size: mib * MIB };
+        let recorded = vec![
+            event(SegmentAction::Alloc, 0x9000_0000, 20),
+            event(SegmentAction::Alloc, 0x1000_0000, 20),
+            event(SegmentAction::Free, 0x9000_0000, 20),
+            event(SegmentAction::Alloc, 0x5000_0000, 64),
+        ];
+        let mut again = Addresses::of(recorded.clone(), true);
+        assert_eq!([20, 20].map(|mib| again.take(mib * MIB)), [0x9000_0000, 0x1000_0000]);
+        again.free(0x9000_0000, 20 * MIB);
+        assert_eq!(again.take(64 * MIB), 0x5000_0000);
+        // Something else is obtained: from then on by the rule.
+        let mut other = Addresses::of(recorded, true);
+        assert_eq!(other.take(20 * MIB), 0x9000_0000);
+        other.take(22 * MIB);
+        assert_ne!(other.take(20 * MIB), 0x1000_0000);
     }
 }

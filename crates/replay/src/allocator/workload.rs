@@ -150,7 +150,8 @@ impl Workload {
             next = builder.follow(next);
         }
         builder.workload.start.blocks.sort_by_key(|block| block.addr);
-        builder.workload.addresses = Addresses::of(builder.segment_events());
+        let from_start = builder.workload.start.segments().next().is_none();
+        builder.workload.addresses = Addresses::of(builder.segment_events().collect(), from_start);
         builder.workload.pools = builder.private;
         Ok(builder.workload)
     }
