@@ -25,15 +25,23 @@ Reserved memory climbs while what the program holds does not, until the device i
 
 ## How it decides
 At each moment when reserved memory grew, the trace tells what was asked for and what was free in the same pool and stream. If enough was free, the
-request failed to fit. It is a finding if such growth makes up a quarter or more of what is reserved and went on after the first third of the run, when
-warm-up is over, and if reserved memory is at least twice what the program ever held.
+request failed to fit. It is fragmentation if one of these is so:
+
+- Such growth makes up a quarter or more of what is reserved and went on after the first third of the run, when warm-up is over, and reserved memory is at
+  least twice what the program ever held.
+- A request failed that would have been served under another setting, as a replay shows, and with the request less than 95 % of what could be had was in use: else a
+  setting only puts off the end.
+- Reserved memory is at least twice what the program ever held, and a replay shows that a setting saves a third of it. (Failed fits may lie before the recording.)
+
+If a setting saves less, but a fifth of what is reserved and 256 MiB, that is a note. The recording is replayed only where one of these may be so: a fifth of what is
+reserved was never in use at once, and expandable segments save as much. Then the settings of `vramscope whatif` are tried, and what is advised is what it recommends.
 
 Free memory is *releasable* in segments that are wholly free (and in whole pages of expandable ones), and *stranded* in all others. A place *pins* a
 segment if its blocks, kept for longer than a whole step, are all that is kept in it and take at most a quarter of it. Pinned bytes are given as averages over
 the run, so what is pinned for long counts more.
 
 ## What to do
-`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` usually helps with sizes that vary; so does padding to a few sizes, or allocating what
+Set what the replay shows to help; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` usually does where sizes vary. So does padding to a few sizes, or allocating what
 lives long first.
 ",
     check,
@@ -80,13 +88,14 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
     vec![finding(cx, peak, sign, found)]
 }
 
-/// The first request that failed, if a setting would have served it.
+/// The first request that failed, if a setting would have served it, and would not just have put off the end.
 fn failure(cx: &Context<'_>) -> Option<EventIdx> {
     let actions = cx.device.events.actions();
     let window = actions.get(cx.window.from.index()..cx.window.to.index().min(actions.len()))?;
     let first = window.iter().position(|&a| a == Action::Oom)?;
     let first = EventIdx(cx.window.from.0.saturating_add(first as u32));
-    if Shortfall::of(cx, first).no_setting_helps {
+    let found = Shortfall::of(cx, first);
+    if found.no_setting_helps || found.is_of_live_memory() {
         return None;
     }
     let tried = cx.tried_settings().filter(|tried| tried.serves_what_failed())?;

@@ -28,8 +28,8 @@ could go back to the driver, the places that held most, and the places whose blo
 limit was set for the process (a memory fraction); it lies between what was reserved at some moment and what was refused.
 
 No setting helps if what is held and the request come to more than the limit, even if packed without gaps. Else the recording is replayed under a set of
-settings within the memory that the process certainly could have, as `vramscope whatif` does, which shows whether one of them would have served the request; then the run
-died of fragmentation. It also says how many bytes less would have been enough. `empty_cache()` before the request rarely helps: the allocator gives back all free segments
+settings within the memory that the process certainly could have, as `vramscope whatif` does, which shows whether one of them would have served the request. If so, the run
+died of fragmentation, unless with the request 95 % of what could be had was in use. It also says how many bytes less would have been enough. `empty_cache()` before the request rarely helps: the allocator gives back all free segments
 before it fails.
 
 ## What to do
@@ -122,5 +122,13 @@ fn evidence(
     evidence.push(sentences::how_much_less(found));
     evidence.push(sentences::what_settings_can_do(found));
     evidence.extend(tried.and_then(settings_in_words::why_none));
+    if tried.is_some_and(TriedSettings::serves_what_failed) && found.is_of_live_memory() {
+        let needed = found.allocated + found.request;
+        evidence.push(format!(
+            "a setting that serves it only puts off the end: {} of {} that could be had are in use with it",
+            needed,
+            Bytes(found.limit.at_least)
+        ));
+    }
     evidence
 }

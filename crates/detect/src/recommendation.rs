@@ -150,7 +150,7 @@ pub const WORTH_BYTES: u64 = 64 << 20;
 /// A simpler setting wins if it gets this share of what the best one saves.
 const NEARLY_ALL: f64 = 0.9;
 /// Where this share of the peak is held by the program, it is the program that needs it.
-const LIVE_SHARE: f64 = 0.95;
+pub const LIVE_SHARE: f64 = 0.95;
 /// A replay whose own peak is off by more than this share says nothing about other settings.
 const MOST_DOUBT: f64 = 0.2;
 /// Nor does one that makes less than this share of the recorded segment events.

@@ -25,9 +25,14 @@ pub(crate) fn what_to_set(tried: &TriedSettings) -> Option<String> {
         (_, RoomSource::Recorded(_)) => {
             let what =
                 if tried.rescued() > 1 { "the first request that failed" } else { "the request that failed" };
+            let room = match choice.limit.map(|limit| apart(peak, Bytes(limit))) {
+                Some((peak, limit)) if Some(choice.outcome.peak_reserved) <= choice.limit => {
+                    format!("{peak} of {limit} reserved at most{shifts}")
+                }
+                _ => format!("{peak} reserved at most{shifts}"),
+            };
             format!(
-                "{what} would have been served, with {peak} reserved at most{shifts}; what the run would have asked for after it is not \
-                 known"
+                "{what} would have been served, with {room}; what the run would have asked for after it is not known"
             )
         }
         _ => format!("the run would have enough, with {peak} reserved at most{shifts}"),

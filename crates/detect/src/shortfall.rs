@@ -14,6 +14,7 @@ use vramscope_replay::{
 };
 
 use crate::Context;
+use crate::recommendation::LIVE_SHARE;
 use crate::room::{Failure, Given, Refusal, obtained};
 
 /// Why a request failed.
@@ -228,6 +229,15 @@ impl Shortfall {
             at_least,
             no_setting_helps: at_least.0 >= limit.least_refused(),
         }
+    }
+}
+
+impl Shortfall {
+    /// Whether nearly all that the process could have was in use, with the request. Then the program needs too much, whatever
+    /// may let this one request pass.
+    pub fn is_of_live_memory(&self) -> bool {
+        let needed = self.allocated + self.request;
+        self.limit.at_least > 0 && needed.0 as f64 >= LIVE_SHARE * self.limit.at_least as f64
     }
 }
 

@@ -11,6 +11,7 @@ mod fixture;
 
 use vramscope_report::text::Layout;
 use vramscope_report::{Excerpts, Palette, json, markdown, text};
+use vramscope_view::explained::CapacityCheck;
 
 fn plain(excerpts: &Excerpts) -> Layout<'_> {
     Layout { palette: Palette::Plain, width: 100, top: 5, verbose: false, excerpts }
@@ -119,10 +120,65 @@ fn what_explains_a_failed_request_is_shown_in_every_format() {
         "explained_json",
         serde_json::to_string_pretty(&[
             &json["findings"][0]["fragmentation"],
-            &json["findings"][1]["shortfall"]
+            &json["findings"][1]["shortfall"],
+            &json["findings"][1]["settings"]
         ])
         .unwrap()
     );
+}
+
+#[test]
+fn whether_a_device_is_large_enough_is_said_with_the_figures_of_the_device() {
+    let check = |fits, recorded_peak: u64, peak_reserved: Option<u64>, give_backs, want: &str| {
+        let mut analysis = fixture::clean();
+        analysis.devices[0].capacity = Some(CapacityCheck {
+            capacity: 1700 << 20,
+            told: "1,700 MiB".into(),
+            fits,
+            recorded_peak: recorded_peak << 20,
+            peak_reserved: peak_reserved.map(|mib| mib << 20),
+            give_backs,
+            event: None,
+        });
+        let excerpts = Excerpts::default();
+        let text = text::analysis::render(&analysis, &Layout { width: 200, ..plain(&excerpts) });
+        let room = text.lines().find_map(|line| line.strip_prefix("room    ")).unwrap_or_default();
+        assert_eq!(room, want);
+        let markdown = markdown::analysis::render(&analysis, 5, false, &excerpts);
+        assert_eq!(markdown.contains(&format!("\nRoom: {want}\n")), !want.is_empty(), "{markdown}");
+        let json: serde_json::Value = serde_json::from_str(&json::analysis::render(&analysis)).unwrap();
+        assert_eq!(json["devices"][0]["capacity"]["fits"], serde_json::json!(fits));
+    };
+    check(
+        Some(true),
+        1640,
+        Some(1640),
+        0,
+        "1,700 MiB are enough, with 60.0 MiB to spare; the CUDA context and other processes need room beside them",
+    );
+    check(
+        Some(true),
+        1800,
+        Some(1690),
+        1,
+        "1,700 MiB are enough, but only because unused memory goes back to the driver once",
+    );
+    check(
+        Some(true),
+        1800,
+        Some(1690),
+        1200,
+        "1,700 MiB are enough, but only because unused memory goes back to the driver 1,200 times",
+    );
+    check(
+        Some(true),
+        1800,
+        Some(1600),
+        0,
+        "1,700 MiB are enough, without what was left over from before the recording",
+    );
+    check(Some(false), 1800, None, 0, "1,700 MiB are not enough");
+    check(None, 1800, None, 0, "");
 }
 
 #[test]

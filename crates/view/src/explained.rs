@@ -50,6 +50,8 @@ pub struct Shortfall {
     pub at_least: u64,
     /// Whether that is more than the limit: then no setting helps.
     pub no_setting_helps: bool,
+    /// Whether nearly all of the limit was in use, with the request: then a setting that serves it only puts off the end.
+    pub of_live_memory: bool,
 }
 
 /// What other settings of the allocator would have done, by replays of the whole recording.

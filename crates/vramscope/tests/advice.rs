@@ -108,7 +108,7 @@ fn a_failed_request_is_explained_with_the_smallest_change_first() {
     let advice: Vec<&str> =
         failed["advice"].as_array().unwrap().iter().map(|a| a.as_str().unwrap()).collect();
     insta::assert_snapshot!(advice.join("\n"), @r#"
-    set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: the request that failed would have been served, with 1.3 GiB reserved at most; what the run would have asked for after it is not known; the driver is called 53 times
+    set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: the request that failed would have been served, with 1,322 MiB of 1,352 MiB reserved at most; what the run would have asked for after it is not known; the driver is called 53 times
     look at train.py:19, which holds most: 55.4 MiB less there (2 blocks) would have been enough
     "#);
 

@@ -55,6 +55,8 @@ pub struct Shortfall {
     pub at_least: u64,
     /// Whether that is more than the limit: then no setting helps.
     pub no_setting_helps: bool,
+    /// Whether nearly all of the limit was in use, with the request: then a setting that serves it only puts off the end.
+    pub of_live_memory: bool,
 }
 
 impl From<&view::Shortfall> for Shortfall {
@@ -82,6 +84,7 @@ impl From<&view::Shortfall> for Shortfall {
             enough_at_largest: from.enough_at_largest.as_ref().map(Into::into),
             at_least: from.at_least,
             no_setting_helps: from.no_setting_helps,
+            of_live_memory: from.of_live_memory,
         }
     }
 }

@@ -73,6 +73,7 @@ pub(super) fn shortfall(from: &detect::Shortfall, symbols: &Symbols) -> Shortfal
         enough_at_largest: from.least_at_largest.as_ref().map(enough),
         at_least: from.at_least.0,
         no_setting_helps: from.no_setting_helps,
+        of_live_memory: from.is_of_live_memory(),
     }
 }
 

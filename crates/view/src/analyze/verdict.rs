@@ -194,6 +194,14 @@ fn out_of_memory(f: &Finding) -> String {
         let at = if f.bytes > 0 { format!(", at a request for {request}{place}") } else { String::new() };
         return format!("{}{at}{cure}", f.title);
     }
+    let live = f.shortfall.as_ref().is_some_and(|s| s.of_live_memory);
+    let cure = f.settings.as_ref().filter(|s| s.reason_kind == ReasonKind::Fits);
+    if let Some(conf) = cure.and_then(|settings| settings.recommended.as_deref()).filter(|_| live) {
+        return format!(
+            "a request for {request}{place} failed with nearly all in use that could be had; {} would only have put that off",
+            named(conf)
+        );
+    }
     let would_fit = f.shortfall.as_ref().is_some_and(|s| {
         !s.no_setting_helps && s.limit.at_least.is_some_and(|at_least| s.at_least <= at_least)
     });
