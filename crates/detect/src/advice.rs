@@ -26,7 +26,8 @@ pub(crate) fn against_fragmentation(
                 .to_owned(),
         );
     }
-    advice.extend(tried.and_then(what_to_set));
+    let whole = if cx.is_whole() { "" } else { " (in the whole recording)" };
+    advice.extend(tried.and_then(what_to_set).map(|what| what + whole));
     // Pins matter where they are a tenth of what is free in vain.
     let pinned = stranding.alone + stranding.shared;
     if let Some(pin) = stranding.places.first()

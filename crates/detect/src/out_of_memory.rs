@@ -125,8 +125,7 @@ fn evidence(
     if tried.is_some_and(TriedSettings::serves_what_failed) && found.is_of_live_memory() {
         let needed = found.allocated + found.request;
         evidence.push(format!(
-            "a setting that serves it only puts off the end: {} of {} that could be had are in use with it",
-            needed,
+            "a setting that serves it hardly serves more: {needed} of {} that could be had are in use with it",
             Bytes(found.limit.at_least)
         ));
     }

@@ -149,6 +149,38 @@ fn requests_that_failed_of_fragmentation_are_told_so_and_the_setting_served_them
 }
 
 #[test]
+fn what_other_programs_died_of_is_told() {
+    let truth = truth("whatif/failed/truth.json");
+    let mut told = Vec::new();
+    for (case, runs) in truth["cases"].as_object().unwrap() {
+        let runs = runs.as_array().unwrap();
+        let (_, document) = json("analyze", &format!("whatif/failed/recordings/{case}"), &[]);
+        told.push(format!(
+            "{case}: {}: {}",
+            document["verdict"].as_str().unwrap(),
+            document["headline"].as_str().unwrap()
+        ));
+        let failed = finding(&document, "out-of-memory").unwrap();
+        let Some(recommended) = failed["settings"]["recommended"].as_str() else { continue };
+        // Under the setting the run got past the request that failed, if not to its end.
+        let measured = runs.iter().find(|run| run["conf"] == recommended).unwrap();
+        let served = |run: &Value| run["failures"][0]["requests"].as_u64();
+        let got_further = measured["survives"] == true || served(measured) > served(&runs[0]);
+        assert!(got_further, "{case}: {recommended}");
+    }
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    batch_halving: oom: a request for 101.8 MiB at train.py:20 failed, and nothing else is wrong: too much is needed at once
+    chat_sessions: fragmentation: a request for 301.1 MiB at serve.py:26 failed although there was enough for it, in pieces too small; `expandable_segments:True` would have served it
+    crops_among_pyramids: fragmentation: a request for 272.8 MiB at train.py:18 failed although there was enough for it, in pieces too small; `expandable_segments:True` would have served it
+    feature_store_full: fragmentation: a request for 98.1 MiB at search.py:23 failed although there was enough for it, in pieces too small; `expandable_segments:True` would have served it
+    first_step_full: fragmentation: a request for 29.3 MiB at train.py:20 failed although there was enough for it, in pieces too small; `expandable_segments:True` would have served it
+    graph_leak: leak: 41.5 MiB are kept every step at train.py:21; 2.2 GiB so far
+    speech_hard_examples: fragmentation: a request for 52.7 MiB failed although there was enough for it, in pieces too small; `expandable_segments:True` would have served it
+    wide_logits: oom: a request for 336.2 MiB failed with nearly all in use that could be had; `expandable_segments:True` would have served it, but hardly more
+    "#);
+}
+
+#[test]
 fn where_a_run_ends_with_less_memory_is_foretold() {
     let mut ends = Vec::new();
     for (case, limit, runs) in limited() {

@@ -198,7 +198,7 @@ fn out_of_memory(f: &Finding) -> String {
     let cure = f.settings.as_ref().filter(|s| s.reason_kind == ReasonKind::Fits);
     if let Some(conf) = cure.and_then(|settings| settings.recommended.as_deref()).filter(|_| live) {
         return format!(
-            "a request for {request}{place} failed with nearly all in use that could be had; {} would only have put that off",
+            "a request for {request}{place} failed with nearly all in use that could be had; {} would have served it, but hardly more",
             named(conf)
         );
     }
