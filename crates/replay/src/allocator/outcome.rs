@@ -55,6 +55,17 @@ pub struct Outcome {
     pub rescued: Vec<EventIdx>,
 }
 
+/// How far the outcome of a run may be off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// The least bytes that may be reserved at the peak.
+    pub low: u64,
+    /// And the most.
+    pub high: u64,
+    /// Whether memory may run out.
+    pub may_run_out: bool,
+}
+
 /// A request that could not be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
@@ -98,6 +109,8 @@ pub struct Reproduction {
     pub refused: Option<u64>,
     /// What the replay under the recording's own settings came to.
     pub outcome: Outcome,
+    /// Whether the only one of them may be memory that had to be given back.
+    pub flush_in_doubt: bool,
     /// Bytes reserved but free when the recording began.
     pub cached_at_start: u64,
     /// Bytes of private pools (graphs, memory pools) at their peak: they are taken as recorded.
