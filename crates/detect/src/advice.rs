@@ -1,24 +1,33 @@
-//! What to do about memory that the allocator cannot use or cannot get: all advice about it is put together here.
+//! What to do about memory that the allocator cannot use or cannot get: all advice about it is put together here, what changes
+//! least first.
 
-use vramscope_model::Symbols;
-use vramscope_replay::Rescue;
+use vramscope_model::EventIdx;
+use vramscope_replay::{Place, Rescue, Stranding};
 
 use crate::Context;
-use crate::fragmentation::Fragmentation;
 use crate::names::{count, place};
-use crate::shortfall::{EmptyCache, Shortfall};
+use crate::recommendation::Reason;
+use crate::settings_in_words::what_to_set;
+use crate::shortfall::{EmptyCache, Shortfall, holders_at};
+use crate::tried::TriedSettings;
 
-/// What to do about fragmentation, most useful first.
-pub(crate) fn against_fragmentation(cx: &Context<'_>, found: &Fragmentation) -> Vec<String> {
+/// What to do about fragmentation.
+pub(crate) fn against_fragmentation(
+    cx: &Context<'_>,
+    stranding: &Stranding,
+    tried: Option<&TriedSettings>,
+) -> Vec<String> {
     let mut advice = Vec::new();
-    if !cx.recording.settings.as_ref().is_some_and(|s| s.expandable_segments) {
+    let is_known = tried.is_some_and(|tried| tried.judgement.reason != Reason::Unreliable);
+    let is_expandable = cx.recording.settings.as_ref().is_some_and(|s| s.expandable_segments);
+    if !is_known && !is_expandable {
         advice.push(
             "try `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: segments that grow in place leave fewer holes"
                 .to_owned(),
         );
     }
+    advice.extend(tried.and_then(what_to_set));
     // Pins matter where they are a tenth of what is free in vain.
-    let stranding = &found.stranding;
     let pinned = stranding.alone + stranding.shared;
     if let Some(pin) = stranding.places.first()
         && pinned * 10.0 >= stranding.stranded + stranding.releasable
@@ -32,25 +41,57 @@ pub(crate) fn against_fragmentation(cx: &Context<'_>, found: &Fragmentation) -> 
         "pad inputs to a few sizes, or run the largest size first, so that later ones fit into what is free"
             .to_owned(),
     );
+    advice.extend(see_all(tried));
     advice
 }
 
-/// What to do about a request that failed, most useful first.
-pub(crate) fn against_shortfall(symbols: &Symbols, found: &Shortfall) -> Vec<String> {
-    let mut advice = Vec::new();
+/// What to do about a request that failed.
+pub(crate) fn against_shortfall(
+    cx: &Context<'_>,
+    found: &Shortfall,
+    tried: Option<&TriedSettings>,
+) -> Vec<String> {
+    let mut advice: Vec<String> = tried.and_then(what_to_set).into_iter().collect();
     if let EmptyCache::Enough(bytes) = found.empty_cache {
         advice
             .push(format!("call `torch.cuda.empty_cache()` before it: {bytes} would go back to the driver"));
     }
-    match (found.holders.first(), found.least_at_largest) {
-        (Some(largest), Some(Rescue { bytes, blocks, .. })) => advice.push(format!(
-            "look at {}, which holds most: {bytes} less there ({}) would have been enough",
-            place(symbols, largest.place),
-            count(blocks, "block")
-        )),
-        _ => advice.push(
-            "see what was held at the peak; this line is where memory ran out, not where it went".to_owned(),
-        ),
+    let largest = found.holders.first().map(|largest| largest.place);
+    advice.push(hold_less(cx, largest, found.least_at_largest));
+    advice
+}
+
+/// What to do about a request that would fail with less memory. `found` explains it, if all was as recorded until then.
+pub(crate) fn against_lack(
+    cx: &Context<'_>,
+    event: EventIdx,
+    found: Option<&Shortfall>,
+    tried: Option<&TriedSettings>,
+) -> Vec<String> {
+    let mut advice: Vec<String> = tried.and_then(what_to_set).into_iter().collect();
+    if let Some(found) = found {
+        let largest = found.holders.first().map(|largest| largest.place);
+        advice.push(hold_less(cx, largest, found.least_at_largest));
+    } else if let Some(largest) = holders_at(cx, event).first() {
+        advice.push(format!("look at {}, which holds most then", place(cx.symbols, largest.place)));
     }
     advice
+}
+
+/// Where to hold less, if it is known by how much.
+pub(crate) fn hold_less(cx: &Context<'_>, largest: Option<Place>, enough: Option<Rescue>) -> String {
+    match (largest, enough) {
+        (Some(largest), Some(Rescue { bytes, blocks, .. })) => format!(
+            "look at {}, which holds most: {bytes} less there ({}) would have been enough",
+            place(cx.symbols, largest),
+            count(blocks, "block")
+        ),
+        _ => "see what was held at the peak; this line is where memory ran out, not where it went".to_owned(),
+    }
+}
+
+/// Where the settings that were tried are compared, if one of them helps.
+fn see_all(tried: Option<&TriedSettings>) -> Option<String> {
+    let tried = tried.filter(|tried| tried.recommended().is_some())?;
+    Some(format!("see all {} that were tried: `vramscope whatif`", count(tried.count(), "setting")))
 }

@@ -9,6 +9,7 @@ use crate::{Context, Detector};
 pub(crate) const DETECTOR: Detector = Detector {
     code: "block-sizes",
     summary: "the number of blocks of one size grows from snapshot to snapshot",
+    finds: &[Kind::Leak, Kind::Growing],
     doc: "\
 ## What it finds
 Sizes of which there are more and more blocks, in snapshots that hold no history of events.
@@ -100,5 +101,6 @@ fn judge(cx: &Context<'_>, key: Key, counts: &[FxHashMap<Key, u64>]) -> Option<F
         shortage: None,
         shortfall: None,
         fragmentation: None,
+        settings: None,
     })
 }

@@ -11,6 +11,7 @@ use crate::{Context, Detector};
 pub(crate) const DETECTOR: Detector = Detector {
     code: "collected-in-bulk",
     summary: "memory is held by reference cycles until Python's garbage collector runs",
+    finds: &[Kind::ReferenceCycle],
     doc: "\
 ## What it finds
 Blocks that your code is done with but that are only given back when Python's cyclic garbage collector happens to run: the curve is a sawtooth.
@@ -313,5 +314,6 @@ fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group
         shortage: None,
         shortfall: None,
         fragmentation: None,
+        settings: None,
     }
 }

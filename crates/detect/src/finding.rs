@@ -1,9 +1,12 @@
 //! What a detector concludes.
 
+use std::sync::Arc;
+
 use vramscope_model::{Bytes, FrameId, StackId, TimeUs};
 
 use crate::fragmentation::Fragmentation;
 use crate::shortfall::Shortfall;
+use crate::tried::TriedSettings;
 
 /// What kind of conclusion a finding is, most serious first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,6 +92,8 @@ pub struct Finding {
     pub shortfall: Option<Box<Shortfall>>,
     /// Of fragmentation: its figures.
     pub fragmentation: Option<Box<Fragmentation>>,
+    /// Of a request that fails and of fragmentation: what other settings would have done, if that was found out.
+    pub settings: Option<Arc<TriedSettings>>,
 }
 
 /// Memory of another place that grows together with a finding's.

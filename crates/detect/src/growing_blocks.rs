@@ -10,6 +10,7 @@ use crate::{Context, Detector};
 pub(crate) const DETECTOR: Detector = Detector {
     code: "growing-blocks",
     summary: "one block is replaced by a larger one, round after round",
+    finds: &[Kind::Growing],
     doc: "\
 ## What it finds
 A tensor that is copied into a larger one again and again, as `history = torch.cat([history, x])` does. Only one block is held at a time, so the
@@ -111,5 +112,6 @@ fn judge(cx: &Context<'_>, group: &Group) -> Option<Finding> {
         shortage: None,
         shortfall: None,
         fragmentation: None,
+        settings: None,
     })
 }

@@ -9,6 +9,7 @@ use crate::{Context, Detector};
 pub(crate) const DETECTOR: Detector = Detector {
     code: "late-frees",
     summary: "much memory waits for another stream before it can be used again",
+    finds: &[Kind::PendingFree],
     doc: "\
 ## What it finds
 Blocks that your code gave back but that the allocator could not hand out again, because they were used on another stream (`record_stream`).
@@ -96,5 +97,6 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         shortage: None,
         shortfall: None,
         fragmentation: None,
+        settings: None,
     }]
 }

@@ -16,18 +16,25 @@ mod growth;
 mod late_frees;
 mod names;
 mod out_of_memory;
+mod over_capacity;
 pub mod recommendation;
+pub mod rerun;
 mod room;
 mod rounds;
 pub mod settings;
+mod settings_in_words;
 mod shortfall;
 mod survivors_by_birth;
+mod tried;
 
 pub use context::Context;
 pub use finding::{Companion, Finding, Kind};
 pub use fragmentation::Fragmentation;
+pub use names::given;
+pub use over_capacity::Fit;
 pub use room::{Refusal, Room, RoomSource, largest_request};
-pub use shortfall::{EmptyCache, Holder, Limit, Others, Shortfall};
+pub use shortfall::{EmptyCache, Holder, Others, Shortfall};
+pub use tried::TriedSettings;
 
 /// A detector: its name, what it is for, and the check.
 pub struct Detector {
@@ -35,6 +42,8 @@ pub struct Detector {
     pub code: &'static str,
     /// What it finds, in one line.
     pub summary: &'static str,
+    /// The kinds of its findings.
+    pub finds: &'static [Kind],
     /// How it decides and what to do, as Markdown with the headings `What it finds`, `Why it matters`,
     /// `How it decides`, `What to do`.
     pub doc: &'static str,
@@ -50,12 +59,20 @@ pub const DETECTORS: &[Detector] = &[
     growing_blocks::DETECTOR,
     late_frees::DETECTOR,
     out_of_memory::DETECTOR,
+    over_capacity::DETECTOR,
     survivors_by_birth::DETECTOR,
 ];
 
 /// Runs every detector on one device. Findings come most serious first, then by bytes a step, then by bytes.
 pub fn detect(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = DETECTORS.iter().flat_map(|d| (d.check)(context)).collect();
+    detect_only(context, |_| true)
+}
+
+/// The same for some kinds of findings: what cannot find them is not run.
+pub fn detect_only(context: &Context<'_>, wanted: impl Fn(Kind) -> bool) -> Vec<Finding> {
+    let able = DETECTORS.iter().filter(|d| d.finds.iter().any(|&kind| wanted(kind)));
+    let mut findings: Vec<Finding> = able.flat_map(|d| (d.check)(context)).collect();
+    findings.retain(|f| wanted(f.kind));
     findings.sort_by(|a, b| {
         let rate = |f: &Finding| f.bytes_per_step.unwrap_or(0.0);
         a.kind.cmp(&b.kind).then(rate(b).total_cmp(&rate(a))).then(b.bytes.cmp(&a.bytes))

@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use vramscope_replay::allocator::{OutOfMemory, Outcome};
+use vramscope_replay::allocator::{OutOfMemory, Outcome, Spread};
 
 use crate::settings::n_keys;
 
@@ -16,8 +16,8 @@ pub struct Trial {
     pub conf: String,
     /// What came of it within the limits.
     pub outcome: Outcome,
-    /// The least and the most bytes that may be reserved at the peak, by what the recording does not tell.
-    pub spread: (u64, u64),
+    /// What may come of it otherwise, by what the recording does not tell.
+    pub spread: Spread,
     /// What came of it without limits, if memory ran out.
     pub unlimited: Option<Outcome>,
     /// The most bytes that could be reserved; none where that is not known.
@@ -135,6 +135,14 @@ pub struct Doubt {
     pub reproduced: u64,
 }
 
+impl Doubt {
+    /// Whether a replay says something about other settings. It peaks at so many bytes under the recording's own.
+    pub(crate) fn is_bearable(self, peak: u64) -> bool {
+        self.bytes as f64 <= MOST_DOUBT * peak as f64
+            && self.reproduced as f64 >= LEAST_REPRODUCED * self.recorded as f64
+    }
+}
+
 /// A lower peak by less than this share is not worth a setting.
 pub const WORTH_SHARE: f64 = 0.05;
 /// Nor is one by less than these bytes.
@@ -154,16 +162,16 @@ const ROUNDING_BYTES: u64 = 1 << 20;
 pub fn recommend(trials: &[Trial], doubt: Doubt) -> Option<Judgement> {
     let own = trials.first()?;
     let none = |reason| Some(Judgement { choice: None, reason, costs: Vec::new(), lower_still: None });
-    if doubt.bytes as f64 > MOST_DOUBT * own.needed() as f64
-        || (doubt.reproduced as f64) < LEAST_REPRODUCED * doubt.recorded as f64
-    {
+    if !doubt.is_bearable(own.needed()) {
         return none(Reason::Unreliable);
     }
     let others = || trials.iter().enumerate().skip(1);
     let fitting = || others().filter(|(_, trial)| trial.outcome.oom.is_none());
     if let Some(failed) = own.outcome.oom {
         let limit = own.limit.unwrap_or(failed.reserved);
-        let Some(choice) = simplest(trials, limit, &fitting().map(|(i, _)| i).collect::<Vec<_>>()) else {
+        let fitting: Vec<usize> = fitting().map(|(i, _)| i).collect();
+        // What is saved counts against what would be needed, else a little room more would outweigh being simple.
+        let Some(choice) = simplest(trials, own.needed().max(limit), &fitting) else {
             if failed.allocated.saturating_add(failed.size) > limit {
                 return none(Reason::TooMuchAtOnce { failed, limit });
             }
@@ -177,7 +185,7 @@ pub fn recommend(trials: &[Trial], doubt: Doubt) -> Option<Judgement> {
     let worth = WORTH_BYTES.max((WORTH_SHARE * from as f64).ceil() as u64).max(doubt.bytes.saturating_mul(2));
     let saved = |trial: &Trial| from.saturating_sub(trial.outcome.peak_reserved);
     // It must be worth it wherever the driver puts segments.
-    let saved_surely = |trial: &Trial| from.saturating_sub(trial.spread.1);
+    let saved_surely = |trial: &Trial| from.saturating_sub(trial.spread.high);
     let gains: Vec<usize> =
         fitting().filter(|(_, trial)| saved_surely(trial) >= worth).map(|(i, _)| i).collect();
     if let Some(choice) = simplest(trials, from, &gains) {
@@ -252,7 +260,7 @@ mod tests {
             segment_allocs: calls,
             ..Outcome::default()
         };
-        let spread = (outcome.peak_reserved, outcome.peak_reserved);
+        let spread = Spread::of(&outcome);
         Trial { conf: conf.to_owned(), outcome, spread, unlimited: None, limit: None, anew: None }
     }
 
@@ -321,7 +329,10 @@ mod tests {
 
     #[test]
     fn what_saves_enough_only_by_luck_is_not_recommended() {
-        let lucky = Trial { spread: (500 * MIB, 950 * MIB), ..trial("a:1", 600, 500, 10) };
+        let lucky = Trial {
+            spread: Spread { low: 500 * MIB, high: 950 * MIB, may_run_out: false },
+            ..trial("a:1", 600, 500, 10)
+        };
         check(&[trial("", 1000, 500, 10), lucky.clone()], 0, None, no_gain(1000, Some(1)));
         let sure = trial("b:1", 700, 500, 10);
         let reason = Reason::Lower { from: 1000 * MIB, to: 700 * MIB };
@@ -361,6 +372,17 @@ mod tests {
             Trial { limit: Some(1000 * MIB), ..trial("a:1", 980, 900, 12) },
         ];
         check(&trials, 0, Some(2), Reason::Fits { peak: 980 * MIB, limit: 1000 * MIB });
+    }
+
+    #[test]
+    fn of_settings_under_which_memory_suffices_the_simplest_wins_over_a_little_more_room() {
+        let own = out_of_memory("", 2400, 700, 100, 1000);
+        let fits = |conf: &str, peak| Trial { limit: Some(1000 * MIB), ..trial(conf, peak, 650, 20) };
+        let trials = [own.clone(), fits("e:1,r:8", 900), fits("e:1", 980)];
+        check(&trials, 0, Some(2), Reason::Fits { peak: 980 * MIB, limit: 1000 * MIB });
+        // Where little is to be had, it counts.
+        let trials = [out_of_memory("", 1100, 700, 100, 1000), fits("e:1,r:8", 900), fits("e:1", 980)];
+        check(&trials, 0, Some(1), Reason::Fits { peak: 900 * MIB, limit: 1000 * MIB });
     }
 
     #[test]

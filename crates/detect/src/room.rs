@@ -1,9 +1,9 @@
-//! How much memory the allocator may have: what the user told, or what a request that failed gives away.
+//! How much memory the allocator may have: what the user told, or what a recording gives away by what it was given and refused.
 
 use vramscope_model::{Action, Bytes, DeviceRecording, EventIdx};
 use vramscope_replay::allocator::Limits;
 use vramscope_replay::allocator::config::{Config, Rules};
-use vramscope_replay::{Lifetimes, levels};
+use vramscope_replay::{Lifetimes, Window, levels};
 
 /// How much memory there is, and how that is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +38,13 @@ pub struct Refusal {
     pub below: u64,
 }
 
+impl Refusal {
+    /// The least that the process certainly could not have. Of a driver it is known what it had left, to the byte.
+    pub fn least_refused(&self) -> u64 {
+        if self.by_fraction { self.below } else { self.at_least.saturating_add(1) }
+    }
+}
+
 impl Room {
     /// What is known of a device. `refused` bytes could not be reserved, so that unused memory was given back instead.
     pub fn of(
@@ -50,8 +57,10 @@ impl Room {
     ) -> Self {
         let source = match capacity {
             Some(capacity) => RoomSource::Told(capacity),
+            None if refused.is_none() && device.events.count(Action::Oom) == 0 => RoomSource::Unknown,
             None => {
-                refusal(device, lifetimes, own, refused).map_or(RoomSource::Unknown, RoomSource::Recorded)
+                let given = Given::before(device, lifetimes, own, lifetimes.whole().to);
+                given.in_all(refused).map_or(RoomSource::Unknown, RoomSource::Recorded)
             }
         };
         Self { source, fraction }
@@ -71,6 +80,17 @@ impl Room {
             RoomSource::Recorded(Refusal { at_least, .. }) => {
                 Limits { capacity: Some(at_least), ..Limits::default() }
             }
+        }
+    }
+
+    /// The same with as much memory as the recording does not exclude; none where that is no more.
+    pub fn at_most(&self) -> Option<Self> {
+        match self.source {
+            RoomSource::Recorded(refusal) if refusal.least_refused() > refusal.at_least.saturating_add(1) => {
+                let most = Refusal { at_least: refusal.least_refused() - 1, ..refusal };
+                Some(Self { source: RoomSource::Recorded(most), ..*self })
+            }
+            _ => None,
         }
     }
 
@@ -104,75 +124,127 @@ impl Room {
 }
 
 /// A request that failed.
-struct Failed {
-    event: EventIdx,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure {
+    /// Its event.
+    pub(crate) event: EventIdx,
     /// What the driver had left.
-    free: u64,
+    pub(crate) free: u64,
     /// What the process had reserved, after it gave back what it could.
-    reserved: u64,
+    pub(crate) reserved: u64,
     /// What it would have obtained.
-    wanted: u64,
+    pub(crate) wanted: u64,
 }
 
-impl Failed {
+impl Failure {
     fn by_driver(&self) -> bool {
         self.free < self.wanted
     }
+
+    fn in_vain(&self) -> u64 {
+        self.reserved.saturating_add(self.wanted)
+    }
 }
 
-/// What the process could reserve and what it could not, by all that it was given and refused.
-fn refusal(
-    device: &DeviceRecording,
-    lifetimes: &Lifetimes,
-    own: &Config,
-    refused: Option<u64>,
-) -> Option<Refusal> {
-    let events = &device.events;
-    if refused.is_none() && events.count(Action::Oom) == 0 {
-        return None;
-    }
-    let mut failed: Vec<Failed> = Vec::new();
-    let (mut at_least, mut reserved, mut before_growth) = (0, 0, None);
-    levels(device, lifetimes, lifetimes.whole(), |at, level| {
-        at_least = at_least.max(level.reserved.0);
-        let event = events.get(at.index());
-        match event.action {
-            Action::SegmentMap => {
-                before_growth.get_or_insert(reserved);
+/// What a process was given and refused in the course of a recording: all that it tells about limits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Given {
+    /// The most that was reserved at any moment: the driver had it.
+    reserved: u64,
+    /// The most that the process was known to be allowed to have. Whether an expandable segment may grow is judged by what the
+    /// request would have obtained otherwise; what is mapped for it may be more or less than that.
+    allowed: u64,
+    /// Whether unused memory is given back before a limit is reached.
+    collects_garbage: bool,
+    failures: Vec<Failure>,
+}
+
+impl Given {
+    /// What the events before one tell.
+    ///
+    /// Source: the allocator reference, §4.3, §6.2 and §9.
+    pub(crate) fn before(
+        device: &DeviceRecording,
+        lifetimes: &Lifetimes,
+        own: &Config,
+        until: EventIdx,
+    ) -> Self {
+        let events = &device.events;
+        let mut this = Self { collects_garbage: own.garbage_collection_threshold > 0.0, ..Self::default() };
+        let mut before_growth = None;
+        let whole = Window { from: EventIdx(0), to: until };
+        levels(device, lifetimes, whole, |at, level| {
+            let event = events.get(at.index());
+            let Bytes(reserved) = level.reserved;
+            let before = match event.action {
+                Action::SegmentAlloc | Action::SegmentMap => reserved.saturating_sub(event.size.0),
+                Action::SegmentFree | Action::SegmentUnmap => reserved.saturating_add(event.size.0),
+                _ => reserved,
+            };
+            if at.0 == 0 {
+                // For the last request up to a page more may have been mapped.
+                let page = if own.expandable_segments { own.large_segment } else { 0 };
+                this.allowed = before.saturating_sub(page);
+                this.reserved = before;
             }
-            // Whether a request may grow an expandable segment is judged by what it would have obtained otherwise,
-            // which may be more than was mapped for it.
-            Action::Alloc => {
-                if let Some(before) = before_growth.take() {
-                    let wanted = own.round(event.size.0).map_or(u64::MAX, |size| obtained(size, own));
-                    at_least = at_least.max(u64::saturating_add(before, wanted));
+            this.reserved = this.reserved.max(reserved);
+            match event.action {
+                Action::SegmentAlloc => this.allowed = this.allowed.max(reserved),
+                Action::SegmentMap => {
+                    before_growth.get_or_insert(before);
                 }
+                Action::Alloc => {
+                    if let Some(before) = before_growth.take() {
+                        let wanted = own.round(event.size.0).map_or(u64::MAX, |size| obtained(size, own));
+                        this.allowed = this.allowed.max(u64::saturating_add(before, wanted));
+                    }
+                }
+                Action::Oom => {
+                    before_growth = None;
+                    let wanted = obtained(event.size.0, own);
+                    this.failures.push(Failure { event: at, free: event.addr, reserved, wanted });
+                }
+                _ => {}
             }
-            Action::Oom => failed.push(Failed {
-                event: at,
-                free: event.addr,
-                reserved: level.reserved.0,
-                wanted: obtained(event.size.0, own),
-            }),
-            _ => {}
-        }
-        reserved = level.reserved.0;
-    });
-    let event = failed.last().map(|last| last.event);
-    let by_fraction = failed.last().is_some_and(|last| !last.by_driver());
-    failed.retain(|one| one.by_driver() != by_fraction);
-    let too_much = failed.iter().map(|f| f.reserved.saturating_add(f.wanted));
-    let below = too_much.chain(refused).min()?;
-    if !by_fraction && let Some(could_have) = failed.iter().map(|f| f.reserved.saturating_add(f.free)).min() {
-        // What the driver had left it would have given.
-        at_least = at_least.max(could_have);
+        });
+        this
     }
-    // Where the limit changed on the way, what was once given counts.
-    Some(Refusal { event, by_fraction, at_least, below: below.max(at_least.saturating_add(1)) })
+
+    /// What one request that failed gives away, together with what was given before.
+    pub(crate) fn refusal(&self, failure: Failure) -> Refusal {
+        let by_fraction = !failure.by_driver();
+        let below = failure.in_vain();
+        let at_least = if by_fraction {
+            // Where more was allowed before than now is refused, the limit was set in between.
+            if self.allowed < below { self.allowed } else { 0 }
+        } else {
+            failure.reserved.saturating_add(failure.free)
+        };
+        Refusal { event: Some(failure.event), by_fraction, at_least, below }
+    }
+
+    /// What all of it gives away, by requests that failed for the reason for which the last one did. `refused` bytes could not
+    /// be had though no request failed.
+    fn in_all(&self, refused: Option<u64>) -> Option<Refusal> {
+        let last = self.failures.last();
+        let by_fraction = last.is_some_and(|last| !last.by_driver());
+        let alike = || self.failures.iter().filter(|one| one.by_driver() != by_fraction);
+        // Where garbage is collected, that too gives memory back rather than obtain more.
+        let refused = refused.filter(|_| last.is_none() || !self.collects_garbage);
+        let below = alike().map(Failure::in_vain).chain(refused).min()?;
+        let mut at_least = if by_fraction { self.allowed } else { self.reserved };
+        if !by_fraction && let Some(could_have) = alike().map(|f| f.reserved.saturating_add(f.free)).min() {
+            // What the driver had left it would have given.
+            at_least = at_least.max(could_have);
+        }
+        // Where the limit changed on the way, what was once given counts.
+        let below = below.max(at_least.saturating_add(1));
+        Some(Refusal { event: last.map(|last| last.event), by_fraction, at_least, below })
+    }
 }
 
 /// What is obtained from the driver for a request of so many bytes, rounded.
-fn obtained(size: u64, config: &Config) -> u64 {
+pub(crate) fn obtained(size: u64, config: &Config) -> u64 {
     config.segment_size(size).unwrap_or(u64::MAX)
 }
 
@@ -268,6 +340,67 @@ mod tests {
         // 5 MiB would have needed a segment of 20.
         check(Action::SegmentAlloc, 5 * MIB, 900 * MIB, (false, 50, 70));
         check(Action::SegmentMap, 40 * MIB, 900 * MIB, (false, 50, 90));
+    }
+
+    #[test]
+    fn what_is_not_excluded_is_the_most_there_may_be() {
+        let at_most = |free| {
+            let room = room(&[20 * MIB, 30 * MIB], Action::SegmentAlloc, 40 * MIB, free, (None, None));
+            room.at_most().map(|most| most.limits(&Config::default(), rules(false)).reserved)
+        };
+        assert_eq!(at_most(900 * MIB), Some(Some(90 * MIB - 1)));
+        // Of the driver it is known.
+        assert_eq!(at_most(6 * MIB), None);
+        assert_eq!(Room { source: RoomSource::Told(7), fraction: None }.at_most(), None);
+    }
+
+    #[test]
+    fn pages_beyond_a_limit_are_not_taken_for_it() {
+        let mut symbols = vramscope_model::Symbols::default();
+        let text = "alloc a 21MiB\nalloc b 21MiB\noom 21MiB";
+        let mut recording = vramscope_model::script::recording(&mut symbols, text).unwrap();
+        let device = &mut recording.devices[0];
+        let event = device.events.get(0);
+        // Of 20 MiB each two pages are mapped for the first, one for the second; the driver has plenty left.
+        let mut events = vramscope_model::Events::default();
+        for (action, size, addr) in [
+            (Action::SegmentMap, 40, event.addr),
+            (Action::Alloc, 21, event.addr),
+            (Action::SegmentMap, 20, event.addr + 40 * MIB),
+            (Action::Alloc, 21, event.addr + 21 * MIB),
+            (Action::Oom, 21, 900 * MIB),
+        ] {
+            events.push(Event { action, addr, size: Bytes(size * MIB), ..event });
+        }
+        device.events = events;
+        device.states.clear();
+        let lifetimes = Lifetimes::of(device, None);
+        let own = Config { expandable_segments: true, ..Config::default() };
+        let given = Given::before(device, &lifetimes, &own, lifetimes.whole().to);
+        let refusal = given.in_all(None).unwrap();
+        // 22 MiB would have been obtained beside the 40 that were reserved.
+        let want = (true, 62, 60 + 22);
+        assert_eq!((refusal.by_fraction, refusal.at_least / MIB, refusal.below / MIB), want);
+        let alone = given.refusal(given.failures[0]);
+        assert_eq!((alone.at_least / MIB, alone.below / MIB), (62, 82));
+        assert_eq!((alone.event, alone.least_refused()), (Some(EventIdx(4)), 82 * MIB));
+    }
+
+    #[test]
+    fn garbage_that_is_collected_tells_no_limit_where_requests_failed() {
+        let check = |threshold: f64, below: u64| {
+            let mut symbols = vramscope_model::Symbols::default();
+            let text = "segment 20MiB\nalloc a 20MiB\noom 30MiB";
+            let recording = vramscope_model::script::recording(&mut symbols, text).unwrap();
+            let device = &recording.devices[0];
+            let lifetimes = Lifetimes::of(device, None);
+            let own = Config { garbage_collection_threshold: threshold, ..Config::default() };
+            let given = Given::before(device, &lifetimes, &own, lifetimes.whole().to);
+            let refusal = given.in_all(Some(35 * MIB)).unwrap();
+            assert_eq!(refusal.below / MIB, below, "{threshold}: {refusal:?}");
+        };
+        check(0.0, 35);
+        check(0.5, 50);
     }
 
     #[test]

@@ -5,13 +5,16 @@
 //!
 //! Source: the allocator reference, §4.3 (limits), §8.2 (releasing), §9 (out of memory).
 
+pub(crate) mod sentences;
+
 use rustc_hash::FxHashMap;
 use vramscope_model::{Action, Bytes, EventIdx, PoolId, Settings, StackId};
 use vramscope_replay::{
-    Domain, Failed, Free, Kept, Layout, Pins, Place, Placed, Portions, Rescue, Window, peak, rescue,
+    Domain, Failed, Free, Kept, Layout, Pins, Place, Placed, Portions, Rescue, levels_at, rescue,
 };
 
 use crate::Context;
+use crate::room::{Failure, Given, Refusal, obtained};
 
 /// Why a request failed.
 #[derive(Clone, Debug)]
@@ -32,8 +35,8 @@ pub struct Shortfall {
     pub reserved: Bytes,
     /// What the driver had free.
     pub device_free: Bytes,
-    /// What stood in the way.
-    pub limit: Limit,
+    /// What stood in the way: what the process could have, and what it could not.
+    pub limit: Refusal,
     /// Segments of so many bytes would have had to go back first.
     pub missing: Bytes,
     /// What was free for such requests.
@@ -58,20 +61,6 @@ pub struct Shortfall {
     pub at_least: Bytes,
     /// Whether that is more than the limit: then no setting helps.
     pub no_setting_helps: bool,
-}
-
-/// What a process may obtain in all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// The device was full: so many bytes, as far as the driver's word goes.
-    Device(Bytes),
-    /// The driver had enough, so a limit was set for the process (a memory fraction).
-    Fraction {
-        /// So many bytes were obtained at some moment.
-        at_least: Bytes,
-        /// So many were refused.
-        below: Bytes,
-    },
 }
 
 /// A place and what it held.
@@ -112,28 +101,90 @@ pub enum EmptyCache {
 /// How many places are named.
 const NAMED: usize = 5;
 
+/// A request that is not served, and what is there when it is given up.
+struct Unserved {
+    at: EventIdx,
+    request: Bytes,
+    needed: Bytes,
+    domain: Domain,
+    layout: Layout,
+    allocated: Bytes,
+    reserved: Bytes,
+    device_free: Bytes,
+    limit: Refusal,
+    returned: Bytes,
+}
+
 impl Shortfall {
     /// Explains the failure that an event tells of.
     pub(crate) fn of(cx: &Context<'_>, at: EventIdx) -> Self {
         let event = cx.device.events.get(at.index());
+        let own = cx.own_config();
+        let layout = Layout::at(cx.device, cx.lifetimes, at);
+        let level = levels_at(cx.device, cx.lifetimes, &[at]).first().copied().unwrap_or_default();
+        let pending = layout.blocks().filter(|b| b.pending).map(|b| b.size).sum::<Bytes>();
+        let reserved = level.reserved.max(level.allocated + pending);
+        let (request, device_free) = (event.size, Bytes(event.addr));
+        let needed = Bytes(obtained(request.0, &own));
+        let given = Given::before(cx.device, cx.lifetimes, &own, at);
+        let failure = Failure { event: at, free: device_free.0, reserved: reserved.0, wanted: needed.0 };
+        let unserved = Unserved {
+            at,
+            request,
+            needed,
+            domain: Domain { pool: event.pool, kind: Portions::kind_of(request.0), stream: event.stream },
+            layout,
+            allocated: level.allocated,
+            reserved,
+            device_free,
+            limit: given.refusal(failure),
+            returned: returned_before(cx, at),
+        };
+        Self::explain(cx, unserved)
+    }
+
+    /// Explains why a request that was served would have failed if the process could have had only so many bytes, provided
+    /// that until then all would have been as it was.
+    pub(crate) fn within(cx: &Context<'_>, at: EventIdx, capacity: Bytes) -> Self {
+        let event = cx.device.events.get(at.index());
+        let own = cx.own_config();
+        // What was obtained for it came right before.
+        let actions = cx.device.events.actions();
+        let obtains = |a: &&Action| matches!(a, Action::SegmentAlloc | Action::SegmentMap);
+        let before = actions.get(..at.index()).unwrap_or(&[]);
+        let start = EventIdx(at.0 - before.iter().rev().take_while(obtains).count() as u32);
+        let mut layout = Layout::at(cx.device, cx.lifetimes, start);
+        let returned = layout.give_back(Portions::of(cx.recording.settings.as_ref()));
+        let level = levels_at(cx.device, cx.lifetimes, &[start]).first().copied().unwrap_or_default();
+        let request = Bytes(own.round(event.size.0).unwrap_or(event.size.0));
+        let reserved = level.reserved - returned;
+        let unserved = Unserved {
+            at,
+            request,
+            needed: Bytes(obtained(request.0, &own)),
+            domain: Domain { pool: event.pool, kind: Portions::kind_of(request.0), stream: event.stream },
+            layout,
+            allocated: level.allocated,
+            reserved,
+            device_free: capacity - reserved,
+            limit: Refusal {
+                event: Some(at),
+                by_fraction: false,
+                at_least: capacity.0,
+                below: capacity.0.saturating_add(1),
+            },
+            returned,
+        };
+        Self::explain(cx, unserved)
+    }
+
+    fn explain(cx: &Context<'_>, unserved: Unserved) -> Self {
+        let Unserved { at, request, needed, domain, layout, allocated, reserved, limit, .. } = unserved;
         let settings = cx.recording.settings.as_ref();
         let portions = Portions::of(settings);
-        let layout = Layout::at(cx.device, cx.lifetimes, at);
         let pools = layout.free(portions);
         let sums = vramscope_replay::total(pools.values());
-        let request = event.size;
-        let domain = Domain { pool: event.pool, kind: Portions::kind_of(request.0), stream: event.stream };
-        let needed = Bytes(portions.obtained_for(request.0));
-        let level =
-            vramscope_replay::levels_at(cx.device, cx.lifetimes, &[at]).first().copied().unwrap_or_default();
-        let (allocated, pending) = (level.allocated, sums.pending);
-        let reserved = level.reserved.max(allocated + pending);
-        let device_free = Bytes(event.addr);
-        let limit = Self::limit(cx, at, portions, reserved, needed, device_free);
-        let room = match limit {
-            Limit::Device(bytes) | Limit::Fraction { at_least: bytes, .. } => bytes,
-        };
-        let missing = (reserved + needed).saturating_sub(room);
+        let missing = (reserved + needed).saturating_sub(Bytes(limit.at_least));
         let (holders, others) = holders(cx, &layout);
         let kept = Kept::by(cx.steps, cx.lifetimes);
         let pins = Pins::of(&layout, cx.lifetimes, cx.symbols, &kept, portions);
@@ -150,19 +201,15 @@ impl Shortfall {
         let left =
             pools.iter().filter(|(d, _)| d.pool == PoolId::DEFAULT).map(|(_, free)| free.releasable).sum();
         let at_least = least_held(cx, &layout) + Bytes(Settings::round(None, request.0));
-        let no_setting_helps = match limit {
-            Limit::Device(most) => at_least > most,
-            Limit::Fraction { below, .. } => at_least >= below,
-        };
         Self {
             event: at,
             request,
             needed,
             domain,
             allocated,
-            pending,
+            pending: sums.pending,
             reserved,
-            device_free,
+            device_free: unserved.device_free,
             limit,
             missing,
             here: pools.get(&domain).copied().unwrap_or_default(),
@@ -170,7 +217,7 @@ impl Shortfall {
             holders,
             others,
             pins,
-            returned: returned_before(cx, at),
+            returned: unserved.returned,
             empty_cache: match left {
                 Bytes::ZERO => EmptyCache::NothingLeft,
                 left if left >= missing => EmptyCache::Enough(left),
@@ -179,32 +226,14 @@ impl Shortfall {
             least,
             least_at_largest,
             at_least,
-            no_setting_helps,
+            no_setting_helps: at_least.0 >= limit.least_refused(),
         }
     }
+}
 
-    /// What stood in the way, as far as the recording tells.
-    fn limit(
-        cx: &Context<'_>,
-        at: EventIdx,
-        portions: Portions,
-        reserved: Bytes,
-        needed: Bytes,
-        device_free: Bytes,
-    ) -> Limit {
-        if device_free < needed {
-            return Limit::Device(reserved + device_free);
-        }
-        let before = Window { from: EventIdx(0), to: at };
-        let most = peak(cx.device, cx.lifetimes, before).map_or(reserved, |p| p.max_reserved);
-        // With expandable segments up to a page more than the limit allows may be mapped for a request.
-        let most =
-            if portions.expandable { most.saturating_sub(Bytes(portions.large_segment)) } else { most };
-        let below = reserved + needed;
-        // Where more was reserved before than now is refused, the limit was set in between.
-        let at_least = if most < below { most } else { Bytes::ZERO };
-        Limit::Fraction { at_least, below }
-    }
+/// The places that hold most just before an event.
+pub(crate) fn holders_at(cx: &Context<'_>, at: EventIdx) -> Vec<Holder> {
+    holders(cx, &Layout::at(cx.device, cx.lifetimes, at)).0
 }
 
 /// The places that held most, and what the rest held.

@@ -12,6 +12,7 @@ use crate::{Context, Detector};
 pub(crate) const DETECTOR: Detector = Detector {
     code: "survivors-by-birth",
     summary: "memory allocated at one place is kept, round after round",
+    finds: &[Kind::Leak, Kind::Growing],
     doc: "\
 ## What it finds
 Places whose allocations pile up: blocks born in old and in recent steps alike are still held, and none as old was ever given back.
@@ -345,6 +346,7 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
         shortage: None,
         shortfall: None,
         fragmentation: None,
+        settings: None,
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use vramscope_detect::{Context, EmptyCache, Finding, Kind, Limit, detect};
+use vramscope_detect::{Context, EmptyCache, Finding, Kind, detect};
 use vramscope_model::{BlockState, Bytes, Event, Symbols, join, script};
 use vramscope_replay::{Lifetimes, Place, Steps};
 
@@ -51,7 +51,8 @@ fn a_full_process_is_told_that_no_setting_helps() {
     let (finding, symbols) = one("recordings/oom_capped", Kind::Oom);
     let found = finding.shortfall.unwrap();
     assert_eq!((found.request, found.needed), (Bytes(32 * MIB), Bytes(32 * MIB)));
-    assert_eq!(found.limit, Limit::Fraction { at_least: Bytes(2848 * MIB), below: Bytes(2880 * MIB) });
+    let limit = (found.limit.by_fraction, found.limit.at_least / MIB, found.limit.below / MIB);
+    assert_eq!(limit, (true, 2848, 2880));
     assert_eq!(found.reserved, Bytes(2848 * MIB));
     assert_eq!((found.here.free(), found.here.largest), (Bytes::ZERO, Bytes::ZERO));
     assert_eq!(found.empty_cache, EmptyCache::NothingLeft);
@@ -140,7 +141,8 @@ fn free_segments_of_other_streams_count_if_they_were_not_given_back() {
     let check = |mib: u64, empty_cache: EmptyCache, no_setting_helps: bool, said: &str| {
         let finding = request_beside_a_free_segment(mib);
         let found = finding.shortfall.unwrap();
-        assert_eq!(found.limit, Limit::Device(Bytes(90 * MIB)), "{mib}");
+        let limit = (found.limit.by_fraction, found.limit.at_least / MIB, found.limit.least_refused());
+        assert_eq!(limit, (false, 90, 90 * MIB + 1), "{mib}");
         assert_eq!(found.missing, Bytes((mib - 10) * MIB), "{mib}");
         assert_eq!(found.here.free(), Bytes::ZERO, "{mib}");
         assert_eq!(found.empty_cache, empty_cache, "{mib}");

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use vramscope_model::Bytes;
+use vramscope_model::{Bytes, PoolId};
 
 use crate::domain::{Domain, Portions};
 use crate::layout::Layout;
-use crate::units::releasable;
+use crate::units::{releasable, releasable_range};
 
 /// Bytes of one pool, kind and stream at one moment: `reserved = held + pending + releasable + stranded`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +57,24 @@ impl Layout {
         }
         pools
     }
+
+    /// Gives back to the driver what `empty_cache()` does: what is releasable of the default pool, for private ones keep
+    /// theirs. Returns how many bytes.
+    pub fn give_back(&mut self, portions: Portions) -> Bytes {
+        let mut ranges = Vec::new();
+        for stretch in self.stretches().filter(|s| s.domain.pool == PoolId::DEFAULT) {
+            for gap in self.gaps_in(stretch) {
+                let (start, end) = releasable_range(stretch, portions, gap.start, gap.end);
+                if start < end {
+                    ranges.push((start, end, stretch.expandable));
+                }
+            }
+        }
+        let gone = ranges.into_iter().filter_map(|(start, end, expandable)| {
+            if expandable { self.ground.cut(start, end) } else { self.ground.remove(start) }
+        });
+        gone.map(|stretch| Bytes(stretch.size())).sum()
+    }
 }
 
 /// The sum over several pools; the largest free block of any.
@@ -86,6 +104,11 @@ mod tests {
             assert_eq!(one.stranded.0 / MIB, stranded, "stranded in {drawing}");
             assert_eq!(one.largest.0 / MIB, largest, "largest in {drawing}");
             assert_eq!(one.reserved, one.held + one.free(), "{drawing}");
+            let mut left = layout(drawing);
+            assert_eq!(left.give_back(Portions::of(None)), one.releasable, "{drawing}");
+            let left = left.free(Portions::of(None)).remove(&DOMAIN).unwrap_or_default();
+            let same = (left.releasable, left.stranded, left.held);
+            assert_eq!(same, (Bytes::ZERO, one.stranded, one.held), "{drawing}");
         };
         check("a..b .....", 5, 2, 5);
         check("aaaa", 0, 0, 0);

@@ -78,12 +78,12 @@ impl Ground {
     }
 
     /// Takes out the segment that starts at an address.
-    fn remove(&mut self, start: u64) -> Option<Stretch> {
+    pub(crate) fn remove(&mut self, start: u64) -> Option<Stretch> {
         self.0.remove(&start)
     }
 
     /// Takes a range out of the stretch that holds all of it. What is left on its sides stays.
-    fn cut(&mut self, start: u64, end: u64) -> Option<Stretch> {
+    pub(crate) fn cut(&mut self, start: u64, end: u64) -> Option<Stretch> {
         let whole = *self.at(start).filter(|s| end <= s.end && start < end)?;
         self.0.remove(&whole.start);
         if whole.start < start {

@@ -53,7 +53,7 @@ impl Gap {
 /// The segments and blocks of a device at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    ground: Ground,
+    pub(crate) ground: Ground,
     blocks: BTreeMap<u64, Placed>,
 }
 

@@ -53,19 +53,26 @@ pub(crate) fn parts_of(stretch: &Stretch, portions: Portions, addr: u64, size: u
 
 /// How much of a free block `empty_cache()` returns.
 pub(crate) fn releasable(stretch: &Stretch, portions: Portions, start: u64, end: u64) -> u64 {
+    let (start, end) = releasable_range(stretch, portions, start, end);
+    end - start
+}
+
+/// From where to where; the same twice for nothing.
+pub(crate) fn releasable_range(stretch: &Stretch, portions: Portions, start: u64, end: u64) -> (u64, u64) {
+    let nothing = (stretch.start, stretch.start);
     if !stretch.expandable {
-        return if start == stretch.start && end == stretch.end { end - start } else { 0 };
+        return if start == stretch.start && end == stretch.end { (start, end) } else { nothing };
     }
     let page = portions.page(stretch.domain.kind).max(1);
     let (start, end) = (start.max(stretch.start), end.min(stretch.end));
     if start >= end {
-        return 0;
+        return nothing;
     }
-    let first = (start - stretch.start).div_ceil(page);
+    let first = (start - stretch.start).div_ceil(page).saturating_mul(page);
     let last = (end - stretch.start) / page;
     // The last page may be cut short where a file contradicts itself; then it goes with the rest.
     let whole = if end == stretch.end { end - stretch.start } else { last.saturating_mul(page) };
-    whole.saturating_sub(first.saturating_mul(page))
+    if first < whole { (stretch.start + first, stretch.start + whole) } else { nothing }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Frame, Input, Peak, Severity, Verdict};
 
-use vramscope_view::explained::Fragmentation;
+use vramscope_view::explained::{CapacityCheck, Fragmentation};
 
 use crate::bytes::{counted, grouped, human, mean};
 use crate::clock;
@@ -172,6 +172,31 @@ pub(crate) fn peak_moment(device: &DeviceAnalysis, peak: &Peak) -> String {
         Some(_) if steps > 0 => format!("after the last of {} whole steps", grouped(steps)),
         _ => format!("at event {} of {}", grouped(peak.event), grouped(device.events)),
     }
+}
+
+/// Whether the run fits a device; nothing where that cannot be told.
+pub(crate) fn capacity(check: &CapacityCheck) -> Option<String> {
+    let told = &check.told;
+    let spare = check.peak_reserved.map_or(0, |peak| check.capacity.saturating_sub(peak));
+    Some(match (check.fits?, check.give_backs) {
+        (true, 0) if check.recorded_peak > check.capacity => {
+            format!("{told} are enough, without what was left over from before the recording")
+        }
+        (true, 0) => format!(
+            "{told} are enough, with {} to spare; the CUDA context and other processes need room beside them",
+            human(spare)
+        ),
+        (true, 1) => {
+            format!("{told} are enough, but only because unused memory goes back to the driver once")
+        }
+        (true, n) => {
+            format!(
+                "{told} are enough, but only because unused memory goes back to the driver {} times",
+                grouped(n)
+            )
+        }
+        (false, _) => format!("{told} are not enough"),
+    })
 }
 
 /// What to call blocks that no event of the recording explains.

@@ -1,13 +1,13 @@
 //! What `analyze` says.
 
-use crate::explained::{Fragmentation, Shortfall};
+use crate::explained::{CapacityCheck, Fragmentation, SettingsTried, Shortfall};
 
 /// What part of the recordings to look at, and what is known besides.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Only the device of this number.
     pub device: Option<u32>,
-    /// Bytes of device memory, for saying when it is full.
+    /// Bytes that the device has for the process, for saying whether and when it is full.
     pub capacity: Option<u64>,
     /// Leave out what happened before.
     pub since: Option<Moment>,
@@ -138,6 +138,8 @@ pub struct DeviceAnalysis {
     pub phases: Vec<Phase>,
     /// Allocator settings as recorded, by name.
     pub settings: Vec<(String, String)>,
+    /// Whether the run fits the device that the user told of.
+    pub capacity: Option<CapacityCheck>,
 }
 
 /// The sums. Each line adds up exactly:
@@ -298,6 +300,9 @@ pub struct Finding {
     pub shortfall: Option<Shortfall>,
     /// Of fragmentation: its figures.
     pub fragmentation: Option<Fragmentation>,
+    /// Of fragmentation and of a request that fails: what other settings would have done. None where no replay was needed to
+    /// know, or none is possible.
+    pub settings: Option<SettingsTried>,
 }
 
 /// How much a finding matters.

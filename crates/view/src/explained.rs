@@ -1,6 +1,7 @@
 //! What explains a failed request or fragmentation, in figures. Bytes unless said otherwise.
 
 use crate::analysis::{Location, SiteBytes};
+use crate::whatif::ReasonKind;
 
 /// Why a request for memory failed. All figures are of the moment when it was given up.
 #[derive(Clone, Debug)]
@@ -49,6 +50,50 @@ pub struct Shortfall {
     pub at_least: u64,
     /// Whether that is more than the limit: then no setting helps.
     pub no_setting_helps: bool,
+}
+
+/// What other settings of the allocator would have done, by replays of the whole recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsTried {
+    /// The setting that is recommended, as `PYTORCH_CUDA_ALLOC_CONF` takes it; empty for the defaults.
+    pub recommended: Option<String>,
+    /// The most bytes reserved under it.
+    pub peak_reserved: Option<u64>,
+    /// The most bytes reserved under the recording's own settings: without what was left over from before the recording, and
+    /// without a limit if memory runs out.
+    pub own_peak_reserved: u64,
+    /// What could be reserved; none where nothing limits it.
+    pub limit: Option<u64>,
+    /// How many settings were tried beside the recording's own.
+    pub tried: u64,
+    /// How many requests that failed in the recording are served under the recommended setting. What the program would have
+    /// asked for after the first of them is not known.
+    pub rescued: u64,
+    /// Whether a replay under the recording's own settings equals the recording.
+    pub exact: bool,
+    /// What kind of reason there is.
+    pub reason_kind: ReasonKind,
+    /// What comes of the recommended setting, or why none is: a sentence without a full stop.
+    pub reason: String,
+}
+
+/// Whether the run fits a device of which the user told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapacityCheck {
+    /// What the device has for the process.
+    pub capacity: u64,
+    /// The same in words.
+    pub told: String,
+    /// Whether the run fits it; none where that cannot be told.
+    pub fits: Option<bool>,
+    /// The most bytes that were reserved when it was recorded.
+    pub recorded_peak: u64,
+    /// The most bytes that are reserved on such a device; none where it does not fit.
+    pub peak_reserved: Option<u64>,
+    /// How often unused memory has to go back to the driver for it to fit.
+    pub give_backs: u64,
+    /// At which event of the joined trace memory runs out, if it does in the recording.
+    pub event: Option<u64>,
 }
 
 /// What a process may obtain in all.

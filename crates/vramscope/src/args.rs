@@ -73,6 +73,10 @@ pub(crate) enum Color {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Is it a leak, and where? The verdict, sums that add up to the byte, and the lines that allocate
+    #[command(
+        after_help = "Exit status: 0 if nothing is wrong (or there is not enough to tell), 1 if something is, or if the \
+                      run would run out of memory within `--capacity`, 2 if the command could not do its work."
+    )]
     Analyze(Analyze),
     /// What changed? Born, died and persisted between snapshots, by place
     Diff(Diff),
@@ -109,7 +113,8 @@ pub(crate) struct Analyze {
     /// Leave out what was after; `step:40` stands for the end of step 40
     #[arg(long, value_name = "MOMENT", value_parser = crate::moment::parse, help_heading = "Selection")]
     pub(crate) until: Option<Moment>,
-    /// Memory of the device, such as `80GiB`, to say when it will be full
+    /// Memory that the device has for this process, such as `80GiB`: says whether and where the run would run out on such
+    /// a device, and when it will be full
     #[arg(long, value_name = "SIZE", value_parser = crate::size::parse)]
     pub(crate) capacity: Option<u64>,
     /// How many findings and places to show

@@ -66,6 +66,13 @@ pub struct Spread {
     pub may_run_out: bool,
 }
 
+impl Spread {
+    /// Of a run of which all is known.
+    pub fn of(outcome: &Outcome) -> Self {
+        Self { low: outcome.peak_reserved, high: outcome.peak_reserved, may_run_out: outcome.oom.is_some() }
+    }
+}
+
 /// A request that could not be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use vramscope_view::analysis as view;
 
-use super::explained::{Fragmentation, Shortfall};
+use super::explained::{CapacityCheck, Fragmentation, SettingsTried, Shortfall};
 use super::{Frame, Location, SiteBytes, list};
 
 /// The name of the schema.
@@ -135,6 +135,8 @@ pub struct Device {
     pub phases: Vec<Phase>,
     /// Allocator settings as recorded.
     pub settings: BTreeMap<String, String>,
+    /// With `--capacity`: whether the run fits a device of that capacity.
+    pub capacity: Option<CapacityCheck>,
 }
 
 impl From<&view::DeviceAnalysis> for Device {
@@ -151,6 +153,7 @@ impl From<&view::DeviceAnalysis> for Device {
             allocated_at_steps: from.allocated_at_steps.clone(),
             phases: list(&from.phases),
             settings: super::settings(&from.settings),
+            capacity: from.capacity.as_ref().map(Into::into),
         }
     }
 }
@@ -333,10 +336,14 @@ pub struct Finding {
     pub advice: Vec<String>,
     /// Places whose memory grows at the same steps; their bytes are those of blocks.
     pub companions: Vec<SiteBytes>,
-    /// Of a failed request: why it failed, and what would have let it pass.
+    /// Of a request that failed, or would fail within `--capacity`: why, and what would have let it pass. Null where the
+    /// recorded layout of memory is not the one in which it would fail.
     pub shortfall: Option<Shortfall>,
     /// Of fragmentation: failed fits, and free memory that could not be used, over time.
     pub fragmentation: Option<Fragmentation>,
+    /// Of fragmentation and of a request that fails: what other settings of the allocator would have done. Null where no
+    /// replay was needed to know (`shortfall.no_setting_helps`) or none is possible.
+    pub settings: Option<SettingsTried>,
 }
 
 impl From<&view::Finding> for Finding {
@@ -368,6 +375,7 @@ impl From<&view::Finding> for Finding {
             companions: list(&from.companions),
             shortfall: from.shortfall.as_ref().map(Into::into),
             fragmentation: from.fragmentation.as_ref().map(Into::into),
+            settings: from.settings.as_ref().map(Into::into),
         }
     }
 }

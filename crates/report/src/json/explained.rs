@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use vramscope_view::explained as view;
 
+use super::whatif::ReasonKind;
 use super::{Location, SiteBytes, list};
 
 /// Why a request for memory failed. All figures are of the moment when it was given up.
@@ -81,6 +82,79 @@ impl From<&view::Shortfall> for Shortfall {
             enough_at_largest: from.enough_at_largest.as_ref().map(Into::into),
             at_least: from.at_least,
             no_setting_helps: from.no_setting_helps,
+        }
+    }
+}
+
+/// What other settings of the allocator would have done, by replays of the whole recording. `vramscope whatif` tells all of
+/// it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SettingsTried {
+    /// The setting that is recommended, as `PYTORCH_CUDA_ALLOC_CONF` takes it; an empty text stands for the defaults.
+    /// Null if none is.
+    pub recommended: Option<String>,
+    /// The most bytes reserved under it.
+    pub peak_reserved: Option<u64>,
+    /// The most bytes reserved under the recording's own settings: without what was left over from before the
+    /// recording, and without a limit if memory runs out.
+    pub own_peak_reserved: u64,
+    /// What could be reserved; null where nothing limits it.
+    pub limit: Option<u64>,
+    /// How many settings were tried beside the recording's own.
+    pub tried: u64,
+    /// How many requests that failed in the recording are served under the recommended setting. What the program would
+    /// have asked for after the first of them is not known.
+    pub rescued: u64,
+    /// Whether a replay under the recording's own settings equals the recording.
+    pub exact: bool,
+    /// What kind of reason there is.
+    pub reason_kind: ReasonKind,
+    /// What comes of the recommended setting, or why none is.
+    pub reason: String,
+}
+
+impl From<&view::SettingsTried> for SettingsTried {
+    fn from(from: &view::SettingsTried) -> Self {
+        Self {
+            recommended: from.recommended.clone(),
+            peak_reserved: from.peak_reserved,
+            own_peak_reserved: from.own_peak_reserved,
+            limit: from.limit,
+            tried: from.tried,
+            rescued: from.rescued,
+            exact: from.exact,
+            reason_kind: from.reason_kind.into(),
+            reason: from.reason.clone(),
+        }
+    }
+}
+
+/// Whether the run fits a device.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CapacityCheck {
+    /// What the device has for the process.
+    pub capacity: u64,
+    /// Whether the run fits it; null where that cannot be told.
+    pub fits: Option<bool>,
+    /// The most bytes that were reserved when it was recorded.
+    pub recorded_peak: u64,
+    /// The most bytes that are reserved on such a device; null where the run does not fit it.
+    pub peak_reserved: Option<u64>,
+    /// How often unused memory has to go back to the driver for it to fit.
+    pub give_backs: u64,
+    /// At which event of the joined trace memory runs out, if it does in the recording.
+    pub event: Option<u64>,
+}
+
+impl From<&view::CapacityCheck> for CapacityCheck {
+    fn from(from: &view::CapacityCheck) -> Self {
+        Self {
+            capacity: from.capacity,
+            fits: from.fits,
+            recorded_peak: from.recorded_peak,
+            peak_reserved: from.peak_reserved,
+            give_backs: from.give_backs,
+            event: from.event,
         }
     }
 }

@@ -90,11 +90,14 @@ fn one_finding(
     excerpts: Option<&Excerpts>,
     verbose: bool,
 ) {
-    let at = place(places, finding.site.as_ref(), &finding.label);
+    let at = if finding.site.is_some() || !finding.label.is_empty() {
+        format!(" at {}", place(places, finding.site.as_ref(), &finding.label))
+    } else {
+        String::new()
+    };
     out.push_str(&format!(
-        "### {n}. {} at {} on {} ({})\n\n{}\n\n",
+        "### {n}. {}{at} on {} ({})\n\n{}\n\n",
         words::kind(&finding.kind),
-        at,
         words::device(finding.rank, finding.device),
         words::confidence(finding.confidence),
         sentence(&finding.title)
@@ -129,7 +132,7 @@ fn one_finding(
         out.push_str("Why:\n\n");
         bullets(out, &finding.evidence);
     }
-    if let Some(found) = &finding.fragmentation {
+    if let Some(found) = finding.fragmentation.as_ref().filter(|found| found.failed_fits > 0) {
         out.push_str(&format!("Failed fits over the run: {}.\n\n", words::fits(found)));
     }
     if let Some(found) = finding.shortfall.as_ref().filter(|_| verbose) {
@@ -264,6 +267,9 @@ fn one_device(out: &mut String, device: &DeviceAnalysis, places: &Places, top: u
             }
             out.push('\n');
         }
+    }
+    if let Some(text) = device.capacity.as_ref().and_then(words::capacity) {
+        out.push_str(&format!("Room: {}\n\n", sentence(&text)));
     }
     steps(out, device);
     let changed: Vec<String> =

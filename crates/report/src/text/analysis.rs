@@ -129,6 +129,9 @@ fn one_device(
     if let Some(peak) = &device.peak {
         write_peak(page, device, peak, places, if whole { layout.top } else { 0 });
     }
+    if let Some(text) = device.capacity.as_ref().and_then(words::capacity) {
+        page.paragraph(Span::new(Role::Dim, "room"), INDENT, &text);
+    }
     steps(page, device);
     if whole {
         phases(page, device, layout);

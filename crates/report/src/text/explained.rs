@@ -13,6 +13,9 @@ use crate::words;
 
 /// When requests failed to fit.
 pub(super) fn fragmentation(page: &mut Page, found: &Fragmentation) {
+    if found.failed_fits == 0 {
+        return;
+    }
     let pieces = [
         sparkline(&found.failed_fits_over_time, 30),
         "failed fits over the run:".to_owned(),

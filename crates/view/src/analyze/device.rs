@@ -1,12 +1,13 @@
 //! One device: its sums, peak, steps, phases and findings.
 
 use rustc_hash::FxHashMap;
-use vramscope_detect::{Context, Kind, detect};
+use vramscope_detect::{Context, Kind, detect, detect_only};
 use vramscope_model::{
     Action, BlockState, Bytes, DeviceRecording, EventIdx, Recording, Settings, StackId, Symbols,
 };
 use vramscope_replay::{Lifetimes, PhaseRun, StepSource, Steps, Window, balance_at, levels, phase_runs};
 
+use super::explained;
 use super::findings::present;
 use super::sites::ByStack;
 use super::verdict::History;
@@ -21,8 +22,8 @@ pub(super) struct Outcome {
     pub(super) caveats: Vec<String>,
 }
 
-fn is_growth(finding: &vramscope_detect::Finding) -> bool {
-    matches!(finding.kind, Kind::Leak | Kind::Growing)
+fn is_growth(kind: Kind) -> bool {
+    matches!(kind, Kind::Leak | Kind::Growing)
 }
 
 /// Fewer steps make no steady state.
@@ -53,13 +54,17 @@ pub(super) fn analyze(
     let context =
         Context::new(recording, device, symbols, &lifetimes, &steps, window, options.capacity.map(Bytes));
     let mut found = detect(&context);
+    let capacity = options
+        .capacity
+        .zip(context.fit())
+        .map(|(capacity, fit)| explained::capacity_check(capacity, context.recorded_peak().0, fit));
     let mut acquitted = 0;
     if window != whole {
         // What the rest of the trace shows to be given back, before or after the window, is not kept.
         let over_all = Context::new(recording, device, symbols, &lifetimes, &all_steps, whole, None);
-        let elsewhere: Vec<_> = detect(&over_all).into_iter().filter(is_growth).map(|f| f.site).collect();
+        let elsewhere: Vec<_> = detect_only(&over_all, is_growth).into_iter().map(|f| f.site).collect();
         let n = found.len();
-        found.retain(|f| !is_growth(f) || elsewhere.contains(&f.site));
+        found.retain(|f| !is_growth(f.kind) || elsewhere.contains(&f.site));
         acquitted = n - found.len();
     }
     let runs = phase_runs(device, &recording.annotations);
@@ -156,6 +161,7 @@ pub(super) fn analyze(
         allocated_at_steps: curve.at_steps,
         phases,
         settings: recording.settings.as_ref().map(|s| s.all.clone()).unwrap_or_default(),
+        capacity,
     };
     Outcome { analysis, findings, history, caveats }
 }

@@ -1,13 +1,17 @@
 //! Explanations of detectors in the user's words.
 
 use vramscope_detect as detect;
-use vramscope_model::{PoolId, PoolKind, StackId, Symbols};
+use vramscope_detect::recommendation::Reason;
+use vramscope_model::{Bytes, PoolId, PoolKind, StackId, Symbols};
 use vramscope_replay as replay;
 
 use super::sites::BEFORE;
 use crate::analysis::SiteBytes;
-use crate::explained::{Enough, FailedFit, Fragmentation, Limit, Pin, Pins, PoolFree, Shortfall};
+use crate::explained::{
+    CapacityCheck, Enough, FailedFit, Fragmentation, Limit, Pin, Pins, PoolFree, SettingsTried, Shortfall,
+};
 use crate::place;
+use crate::whatif::ReasonKind;
 
 /// Why a request failed, for showing.
 pub(super) fn shortfall(from: &detect::Shortfall, symbols: &Symbols) -> Shortfall {
@@ -31,15 +35,10 @@ pub(super) fn shortfall(from: &detect::Shortfall, symbols: &Symbols) -> Shortfal
         pending: from.pending.0,
         reserved: from.reserved.0,
         device_free: from.device_free.0,
-        limit: match from.limit {
-            detect::Limit::Device(bytes) => {
-                Limit { is_fraction: false, at_least: Some(bytes.0), at_most: bytes.0 }
-            }
-            detect::Limit::Fraction { at_least, below } => Limit {
-                is_fraction: true,
-                at_least: (at_least.0 > 0).then_some(at_least.0),
-                at_most: below.0.saturating_sub(1),
-            },
+        limit: Limit {
+            is_fraction: from.limit.by_fraction,
+            at_least: Some(from.limit.at_least).filter(|&bytes| bytes > 0 || !from.limit.by_fraction),
+            at_most: from.limit.least_refused().saturating_sub(1),
         },
         missing: from.missing.0,
         pool: pool(symbols, from.domain, &from.here),
@@ -74,6 +73,56 @@ pub(super) fn shortfall(from: &detect::Shortfall, symbols: &Symbols) -> Shortfal
         enough_at_largest: from.least_at_largest.as_ref().map(enough),
         at_least: from.at_least.0,
         no_setting_helps: from.no_setting_helps,
+    }
+}
+
+/// What other settings would have done, for showing.
+pub(super) fn settings_tried(from: &detect::TriedSettings) -> SettingsTried {
+    let recommended = from.recommended();
+    SettingsTried {
+        recommended: recommended.map(|trial| trial.conf.clone()),
+        peak_reserved: recommended.map(|trial| trial.outcome.peak_reserved),
+        own_peak_reserved: from.own_peak(),
+        limit: from.limit(),
+        tried: from.count(),
+        rescued: from.rescued(),
+        exact: from.is_exact,
+        reason_kind: match from.judgement.reason {
+            Reason::Lower { .. } => ReasonKind::Lower,
+            Reason::Fits { .. } => ReasonKind::Fits,
+            Reason::LiveMemory { .. } => ReasonKind::LiveMemory,
+            Reason::TooMuchAtOnce { .. } => ReasonKind::TooMuchAtOnce,
+            Reason::NoneFits { .. } => ReasonKind::NoneFits,
+            Reason::NoGain { .. } => ReasonKind::NoGain,
+            Reason::Unreliable => ReasonKind::Unreliable,
+        },
+        reason: from.in_words(),
+    }
+}
+
+/// Whether the run fits, for showing.
+pub(super) fn capacity_check(capacity: u64, recorded_peak: u64, fit: &detect::Fit) -> CapacityCheck {
+    let check = CapacityCheck {
+        capacity,
+        told: detect::given(Bytes(capacity)),
+        fits: None,
+        recorded_peak,
+        peak_reserved: None,
+        give_backs: 0,
+        event: None,
+    };
+    match *fit {
+        detect::Fit::Fits => CapacityCheck { fits: Some(true), peak_reserved: Some(recorded_peak), ..check },
+        detect::Fit::FitsTightly { give_backs, reserved, .. } => {
+            CapacityCheck { fits: Some(true), peak_reserved: Some(reserved.0), give_backs, ..check }
+        }
+        detect::Fit::RunsOut(ref oom) => {
+            CapacityCheck { fits: Some(false), event: Some(oom.event.0.into()), ..check }
+        }
+        detect::Fit::HeldMore(event) => {
+            CapacityCheck { fits: Some(false), event: event.map(|event| event.0.into()), ..check }
+        }
+        detect::Fit::GetsFurther(_) | detect::Fit::Unknown => check,
     }
 }
 

@@ -4,8 +4,9 @@ use vramscope_detect as detect;
 use vramscope_model::{Recording, StackId, Symbols};
 
 use super::explained;
-use crate::analysis::{Finding, Severity, SiteBytes};
+use crate::analysis::{Finding, Severity, SiteBytes, Verdict};
 use crate::place;
+use crate::whatif::ReasonKind;
 
 /// A detector's finding, for showing.
 pub(super) fn present(
@@ -39,6 +40,7 @@ pub(super) fn present(
         .collect();
     // Where only sizes are known, the size is what the finding is called by.
     let place_label = match finding.block_size {
+        None if finding.stack == StackId::ABSENT && finding.blocks == 0 => String::new(),
         Some(size) if finding.code == "block-sizes" && !finding.stack.has_frames() => {
             format!("{size} blocks")
         }
@@ -70,6 +72,7 @@ pub(super) fn present(
         shortage: finding.shortage.map(|b| b.0),
         shortfall: finding.shortfall.as_deref().map(|s| explained::shortfall(s, symbols)),
         fragmentation: finding.fragmentation.as_deref().map(|f| explained::fragmentation(f, symbols)),
+        settings: finding.settings.as_deref().map(explained::settings_tried),
     }
 }
 
@@ -93,36 +96,43 @@ fn rank(kind: &str) -> usize {
     ORDER.iter().position(|k| *k == kind).unwrap_or(ORDER.len())
 }
 
-/// Most serious first, then by bytes a step, then by bytes. Then says which belong together: a request that failed with
-/// what filled the memory of the same device.
-pub(super) fn sort(findings: &mut [Finding]) {
-    findings.sort_by(|a, b| {
+/// What a run died of first, then most serious first, then by bytes a step, then by bytes. Then says which belong together: a
+/// request that failed with what filled the memory of the same device.
+pub(super) fn sort(findings: &mut Vec<Finding>) {
+    let is_failure = |f: &Finding| f.kind == Verdict::Oom.name();
+    let any_of = |failures: &[&Finding], f: &Finding| failures.iter().any(|failure| explains(f, failure));
+    let failures: Vec<&Finding> = findings.iter().filter(|f| is_failure(f)).collect();
+    let mattered: Vec<bool> = findings.iter().map(|f| is_failure(f) || any_of(&failures, f)).collect();
+    let mut sorted: Vec<(bool, Finding)> =
+        mattered.into_iter().zip(std::mem::take(findings)).map(|(mattered, f)| (!mattered, f)).collect();
+    sorted.sort_by(|(a_aside, a), (b_aside, b)| {
         let rate = |f: &Finding| f.bytes_per_step.unwrap_or(0.0);
-        rank(&a.kind)
-            .cmp(&rank(&b.kind))
+        a_aside
+            .cmp(b_aside)
+            .then(rank(&a.kind).cmp(&rank(&b.kind)))
             .then(rate(b).total_cmp(&rate(a)))
             .then(b.bytes.cmp(&a.bytes))
             .then(a.rank.cmp(&b.rank))
             .then(a.device.cmp(&b.device))
     });
-    let places: Vec<(usize, u64, Option<u32>, u32)> =
-        findings.iter().map(|f| (rank(&f.kind), f.bytes, f.rank, f.device)).collect();
-    for (i, finding) in findings.iter_mut().enumerate() {
-        let own = rank(&finding.kind);
-        let causes: Vec<usize> = places
-            .iter()
-            .enumerate()
-            .filter(|&(j, &(other, bytes, rank_of, device))| {
-                j != i
-                    && rank_of == finding.rank
-                    && device == finding.device
-                    && other < own.min(rank("oom"))
-                    && finding.shortage.is_none_or(|missing| bytes >= missing)
-            })
-            .map(|(j, _)| j)
-            .collect();
-        if own == rank("oom") || own == rank("rank-skew") {
-            finding.related = causes;
-        }
+    findings.extend(sorted.into_iter().map(|(_, f)| f));
+    let related: Vec<Vec<usize>> = findings
+        .iter()
+        .map(|of| (0..findings.len()).filter(|&i| findings.get(i).is_some_and(|f| explains(f, of))).collect())
+        .collect();
+    for (finding, related) in findings.iter_mut().zip(related) {
+        finding.related = related;
     }
+}
+
+/// Whether a finding explains a failed request, or that a rank holds more than the others.
+fn explains(cause: &Finding, of: &Finding) -> bool {
+    let is_to_explain = of.kind == Verdict::Oom.name() || of.kind == "rank-skew";
+    // What a setting would have served failed because of fragmentation, however many bytes that is.
+    let is_proven = cause.kind == Verdict::Fragmentation.name()
+        && cause.settings.as_ref().is_some_and(|settings| settings.reason_kind == ReasonKind::Fits);
+    is_to_explain
+        && (cause.rank, cause.device) == (of.rank, of.device)
+        && rank(&cause.kind) < rank(Verdict::Oom.name())
+        && (is_proven || of.shortage.is_none_or(|missing| cause.bytes >= missing))
 }

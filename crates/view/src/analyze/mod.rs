@@ -47,7 +47,7 @@ pub fn analyze(recordings: &[(Recording, Vec<Input>)], symbols: &Symbols, option
     }
     let verdict = verdict::of(&findings, evidence);
     let headline = verdict::headline(verdict, &findings, &devices, evidence);
-    let confidence = findings.first().filter(|f| f.kind == verdict.name()).map(|f| f.confidence);
+    let confidence = findings.iter().find(|f| f.kind == verdict.name()).map(|f| f.confidence);
     let inputs = recordings.iter().flat_map(|(_, inputs)| inputs.iter().cloned()).collect();
     Analysis { inputs, verdict, headline, confidence, devices, findings, caveats }
 }

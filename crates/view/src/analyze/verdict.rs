@@ -3,6 +3,8 @@
 use vramscope_model::Bytes;
 
 use crate::analysis::{DeviceAnalysis, Finding, Severity, Verdict};
+use crate::quantity::grouped;
+use crate::whatif::ReasonKind;
 
 /// How much there is to go by on one device.
 #[derive(Clone, Copy, Debug)]
@@ -55,21 +57,45 @@ impl Evidence {
 pub(super) fn of(findings: &[Finding], evidence: Evidence) -> Verdict {
     let order =
         [Verdict::Leak, Verdict::Growing, Verdict::ReferenceCycle, Verdict::Fragmentation, Verdict::Oom];
+    let named = |f: &Finding| order.into_iter().find(|v| f.kind == v.name());
+    let failures: Vec<&Finding> = findings.iter().filter(|f| f.kind == Verdict::Oom.name()).collect();
     // A failed request that nothing else here explains is what the run died of, whatever else is true.
-    if findings.iter().any(|f| f.kind == Verdict::Oom.name() && f.related.is_empty()) {
+    if failures.iter().any(|f| f.related.is_empty()) {
         return Verdict::Oom;
     }
-    let worst = order.into_iter().find(|v| findings.iter().any(|f| f.kind == v.name()));
+    // Else it died of what explains it.
+    let causes = failures.iter().flat_map(|f| &f.related).filter_map(|&i| findings.get(i));
+    let worst = causes.filter_map(named).min().or_else(|| findings.iter().filter_map(named).min());
     worst.unwrap_or(if evidence.enough { Verdict::Clean } else { Verdict::InsufficientData })
 }
 
-/// The answer as a sentence.
+/// The answer as a sentence, with what it says of the device that the user told of.
 pub(super) fn headline(
     verdict: Verdict,
     findings: &[Finding],
     devices: &[DeviceAnalysis],
     evidence: Evidence,
 ) -> String {
+    let answer = answer(verdict, findings, devices, evidence);
+    let lack = findings.iter().find(|f| f.code == OVER_CAPACITY && f.kind == Verdict::Oom.name());
+    if let Some(lack) = lack.filter(|_| verdict != Verdict::Oom) {
+        return format!("{answer}; {}", lack.title);
+    }
+    let checks = || devices.iter().map(|d| d.capacity.as_ref());
+    match checks().flatten().next() {
+        Some(check)
+            if verdict == Verdict::Clean && checks().all(|c| c.is_some_and(|c| c.fits == Some(true))) =>
+        {
+            format!("{answer}, and {} are enough", check.told)
+        }
+        _ => answer,
+    }
+}
+
+/// The code of findings about what a smaller device lacks.
+const OVER_CAPACITY: &str = "over-capacity";
+
+fn answer(verdict: Verdict, findings: &[Finding], devices: &[DeviceAnalysis], evidence: Evidence) -> String {
     let finding = findings.iter().find(|f| f.kind == verdict.name());
     let Some(f) = finding else {
         return match verdict {
@@ -105,10 +131,7 @@ pub(super) fn headline(
             }
         };
     };
-    let place = match &f.site {
-        Some(site) => format!(" at {}:{}", tail(&site.file), site.line),
-        None => String::new(),
-    };
+    let place = place(f);
     let so_far = Bytes(f.bytes);
     let rate = f.bytes_per_step.filter(|r| *r >= 1.0).map(|r| Bytes(r.round() as u64));
     match verdict {
@@ -129,14 +152,68 @@ pub(super) fn headline(
         Verdict::ReferenceCycle => {
             format!("up to {so_far} allocated{place} wait for Python's garbage collector at a time")
         }
-        Verdict::Fragmentation => {
-            format!("{so_far} more were reserved than the program ever held, in pieces too small")
-        }
-        Verdict::Oom => format!(
-            "a request for {so_far}{place} failed, and nothing else is wrong: too much is needed at once"
-        ),
+        Verdict::Fragmentation => fragmentation(f, findings),
+        Verdict::Oom => out_of_memory(f),
         Verdict::Clean | Verdict::InsufficientData => String::new(),
     }
+}
+
+/// What fragmentation came to, and what cures it.
+fn fragmentation(f: &Finding, findings: &[Finding]) -> String {
+    let settings = f.settings.as_ref();
+    let cure = settings.and_then(|s| Some((s, s.recommended.as_deref()?, s.peak_reserved?)));
+    if let Some((settings, conf, _)) = cure.filter(|(s, ..)| s.reason_kind == ReasonKind::Fits)
+        && let Some(failed) =
+            findings.iter().find(|o| o.code == "out-of-memory" && o.device == f.device && o.rank == f.rank)
+    {
+        let (what, it) = if settings.rescued > 1 {
+            (format!("{} requests", grouped(settings.rescued)), "the first")
+        } else {
+            (format!("a request for {}{}", Bytes(failed.bytes), place(failed)), "it")
+        };
+        return format!(
+            "{what} failed although there was enough for {it}, in pieces too small; {} would have served {it}",
+            named(conf)
+        );
+    }
+    let cure = cure.map(|(_, conf, peak)| format!("; {} would have peaked at {}", named(conf), Bytes(peak)));
+    format!(
+        "{} more were reserved than the program ever held, in pieces too small{}",
+        Bytes(f.bytes),
+        cure.unwrap_or_default()
+    )
+}
+
+/// What a request failed of, or would fail of.
+fn out_of_memory(f: &Finding) -> String {
+    let (request, place) = (Bytes(f.bytes), place(f));
+    if f.code == OVER_CAPACITY {
+        let settings = f.settings.as_ref().filter(|settings| settings.reason_kind == ReasonKind::Fits);
+        let cure = settings.and_then(|settings| settings.recommended.as_deref());
+        let cure = cure.map_or_else(String::new, |conf| format!("; with {} it would fit", named(conf)));
+        let at = if f.bytes > 0 { format!(", at a request for {request}{place}") } else { String::new() };
+        return format!("{}{at}{cure}", f.title);
+    }
+    let would_fit = f.shortfall.as_ref().is_some_and(|s| {
+        !s.no_setting_helps && s.limit.at_least.is_some_and(|at_least| s.at_least <= at_least)
+    });
+    let too_much = f.settings.as_ref().is_some_and(|s| s.reason_kind == ReasonKind::TooMuchAtOnce);
+    if would_fit && !too_much {
+        format!("a request for {request}{place} failed; without gaps between blocks there was room for it")
+    } else {
+        format!(
+            "a request for {request}{place} failed, and nothing else is wrong: too much is needed at once"
+        )
+    }
+}
+
+/// A setting in a sentence.
+fn named(conf: &str) -> String {
+    if conf.is_empty() { "the default setting".to_owned() } else { format!("`{conf}`") }
+}
+
+fn place(f: &Finding) -> String {
+    f.site.as_ref().map_or_else(String::new, |site| format!(" at {}:{}", tail(&site.file), site.line))
 }
 
 fn tail(path: &str) -> &str {
@@ -200,5 +277,6 @@ pub(super) fn rank_skew(devices: &[DeviceAnalysis], findings: &[Finding]) -> Opt
         shortage: None,
         shortfall: None,
         fragmentation: None,
+        settings: None,
     })
 }

@@ -436,7 +436,7 @@ mod tests {
         };
         let unlimited = needed.map(outcome);
         let outcome = outcome(reserved);
-        let spread = (outcome.peak_reserved, outcome.peak_reserved);
+        let spread = vramscope_replay::allocator::Spread::of(&outcome);
         Trial { conf: conf.to_owned(), outcome, spread, unlimited, limit, anew: None }
     }
 

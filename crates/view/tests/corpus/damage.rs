@@ -1,4 +1,4 @@
-//! Damaged files are described, compared and replayed like any other, whatever figures they state.
+//! Damaged files are analyzed, described, compared and replayed like any other, whatever figures they state.
 
 use std::io::Cursor;
 
@@ -57,8 +57,15 @@ fn nothing_panics_on_damaged_files() {
                 memory_fraction: (round % 3 == 0).then_some(0.5),
                 ..Options::default()
             };
-            let recording = join(vec![snapshot.clone()], None);
-            if let Ok(answer) = whatif::whatif(&[(recording, Vec::new())], &symbols, &options, &|_| {}) {
+            let recordings = [(join(vec![snapshot.clone()], None), Vec::new())];
+            let capacity = Some(1 << (16 + round % 16));
+            let analysis = vramscope_view::analyze(
+                &recordings,
+                &symbols,
+                &vramscope_view::analysis::Options { capacity, ..Default::default() },
+            );
+            assert!(!analysis.headline.is_empty());
+            if let Ok(answer) = whatif::whatif(&recordings, &symbols, &options, &|_| {}) {
                 assert!(answer.settings.len() > 1 && answer.settings[0].is_own);
                 replayed += 1;
             }
