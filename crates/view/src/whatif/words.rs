@@ -436,7 +436,7 @@ mod tests {
         };
         let unlimited = needed.map(outcome);
         let outcome = outcome(reserved);
-        let spread = vramscope_replay::allocator::Spread::of(&outcome);
+        let spread = Spread::of(&outcome);
         Trial { conf: conf.to_owned(), outcome, spread, unlimited, limit, anew: None }
     }
 
