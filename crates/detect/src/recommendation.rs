@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use vramscope_replay::allocator::{OutOfMemory, Outcome};
+use vramscope_replay::allocator::{OutOfMemory, Outcome, Spread};
 
 use crate::settings::n_keys;
 
@@ -16,8 +16,8 @@ pub struct Trial {
     pub conf: String,
     /// What came of it within the limits.
     pub outcome: Outcome,
-    /// The least and the most bytes that may be reserved at the peak, by what the recording does not tell.
-    pub spread: (u64, u64),
+    /// What may come of it otherwise, by what the recording does not tell.
+    pub spread: Spread,
     /// What came of it without limits, if memory ran out.
     pub unlimited: Option<Outcome>,
     /// The most bytes that could be reserved; none where that is not known.
@@ -185,7 +185,7 @@ pub fn recommend(trials: &[Trial], doubt: Doubt) -> Option<Judgement> {
     let worth = WORTH_BYTES.max((WORTH_SHARE * from as f64).ceil() as u64).max(doubt.bytes.saturating_mul(2));
     let saved = |trial: &Trial| from.saturating_sub(trial.outcome.peak_reserved);
     // It must be worth it wherever the driver puts segments.
-    let saved_surely = |trial: &Trial| from.saturating_sub(trial.spread.1);
+    let saved_surely = |trial: &Trial| from.saturating_sub(trial.spread.high);
     let gains: Vec<usize> =
         fitting().filter(|(_, trial)| saved_surely(trial) >= worth).map(|(i, _)| i).collect();
     if let Some(choice) = simplest(trials, from, &gains) {
@@ -260,7 +260,7 @@ mod tests {
             segment_allocs: calls,
             ..Outcome::default()
         };
-        let spread = (outcome.peak_reserved, outcome.peak_reserved);
+        let spread = Spread::of(&outcome);
         Trial { conf: conf.to_owned(), outcome, spread, unlimited: None, limit: None, anew: None }
     }
 
@@ -329,7 +329,10 @@ mod tests {
 
     #[test]
     fn what_saves_enough_only_by_luck_is_not_recommended() {
-        let lucky = Trial { spread: (500 * MIB, 950 * MIB), ..trial("a:1", 600, 500, 10) };
+        let lucky = Trial {
+            spread: Spread { low: 500 * MIB, high: 950 * MIB, may_run_out: false },
+            ..trial("a:1", 600, 500, 10)
+        };
         check(&[trial("", 1000, 500, 10), lucky.clone()], 0, None, no_gain(1000, Some(1)));
         let sure = trial("b:1", 700, 500, 10);
         let reason = Reason::Lower { from: 1000 * MIB, to: 700 * MIB };

@@ -2,7 +2,7 @@
 
 use vramscope_model::{Action, DeviceRecording, EventIdx, Recording};
 use vramscope_replay::allocator::config::{Config, Rules};
-use vramscope_replay::allocator::{Limits, Simulation, Unplayable};
+use vramscope_replay::allocator::{Limits, Simulation, Spread, Unplayable};
 use vramscope_replay::{Lifetimes, levels_at, peak};
 
 use crate::recommendation::{Doubt, Trial};
@@ -129,7 +129,7 @@ impl Rerun {
         };
         Trial {
             conf: candidate.conf.clone(),
-            spread: (outcome.peak_reserved, outcome.peak_reserved),
+            spread: Spread::of(&outcome),
             unlimited: None,
             limit,
             anew: None,

@@ -1,6 +1,7 @@
 //! What other settings would have done, in sentences.
 
 use vramscope_model::Bytes;
+use vramscope_replay::allocator::Spread;
 
 use crate::names::{apart, count, grouped};
 use crate::recommendation::{Cost, Reason, Trial};
@@ -117,7 +118,7 @@ pub(crate) fn name(conf: &str) -> String {
 
 /// How far the peak of a trial may shift.
 fn shifts(trial: &Trial) -> String {
-    let (low, high) = trial.spread;
+    let Spread { low, high, .. } = trial.spread;
     let (least, most) = (Bytes(low).to_string(), Bytes(high).to_string());
     if least == most {
         return String::new();

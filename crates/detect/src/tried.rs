@@ -96,7 +96,7 @@ impl TriedSettings {
     /// By how many bytes the recommended setting lowers the peak, however the driver places memory; 0 if none does.
     pub fn saved(&self) -> u64 {
         match (self.judgement.reason, self.recommended()) {
-            (Reason::Lower { from, .. }, Some(choice)) => from.saturating_sub(choice.spread.1),
+            (Reason::Lower { from, .. }, Some(choice)) => from.saturating_sub(choice.spread.high),
             _ => 0,
         }
     }

@@ -208,7 +208,7 @@ impl Addresses {
             Direction::AsSeen => self.as_recorded(size).unwrap_or_else(|| self.place(size)),
             Direction::Upwards => {
                 let addr = self.low;
-                self.low = addr.saturating_add(size).saturating_add(UNIT);
+                self.low = addr.saturating_add(size).saturating_add(UNIT).min(LAST);
                 addr
             }
             Direction::Downwards => {

@@ -44,7 +44,7 @@ pub(super) struct Block {
     /// The place of its segment in [`Segments`].
     pub(super) segment: u32,
     /// Which pool it belongs to.
-    pub(super) pool: u16,
+    pub(super) pool: u32,
     pub(super) usage: Use,
     /// The number of searches in its pool when it became free.
     pub(super) free_since: u32,
@@ -56,7 +56,7 @@ pub(super) struct Block {
 
 impl Block {
     /// A block without neighbours.
-    pub(super) fn alone(addr: u64, size: u64, segment: u32, pool: u16, usage: Use) -> Self {
+    pub(super) fn alone(addr: u64, size: u64, segment: u32, pool: u32, usage: Use) -> Self {
         Self { addr, size, prev: NONE, next: NONE, segment, pool, usage, free_since: 0, created: 0, owner: 0 }
     }
 

@@ -24,24 +24,30 @@ pub(super) struct Reasons {
     pub(super) calls: Vec<EventIdx>,
     /// The least that the process could not have, as those tell that are none.
     pub(super) refused: Option<u64>,
+    /// Whether there is only one, which could be either.
+    pub(super) in_doubt: bool,
 }
 
 /// A single burst that could be either is taken for a call.
 const FEWEST: usize = 2;
 
-/// Sorts out bursts of a process that had at most `peak` bytes. `was_short`: requests failed, or garbage was to be collected.
-pub(super) fn reasons(bursts: &[Burst], peak: u64, was_short: bool) -> Reasons {
-    let forced = |burst: &&Burst| burst.without.is_some_and(|without| without > peak);
+/// Sorts out bursts of a process that had at most `peak` bytes. `was_short`: requests failed. `collects`: the settings have garbage
+/// collected, which may give back all that is free right before a request.
+pub(super) fn reasons(bursts: &[Burst], peak: u64, was_short: bool, collects: bool) -> Reasons {
+    let forced = |burst: &&Burst| burst.without.is_some_and(|without| without > peak || collects);
     let n_forced = bursts.iter().filter(forced).count();
     // Where some are calls for sure, the program calls it, and those in question likely are of the same kind.
     let all_forced = n_forced == bursts.len() && n_forced >= FEWEST;
-    if !all_forced && !was_short {
-        return Reasons { calls: bursts.iter().map(|burst| burst.event).collect(), refused: None };
+    if !all_forced && !was_short && !collects {
+        let calls = bursts.iter().map(|burst| burst.event).collect();
+        return Reasons { calls, refused: None, in_doubt: n_forced == 1 && bursts.len() == 1 };
     }
     let (forced, calls): (Vec<&Burst>, Vec<&Burst>) = bursts.iter().partition(forced);
     Reasons {
         calls: calls.into_iter().map(|burst| burst.event).collect(),
-        refused: forced.into_iter().filter_map(|burst| burst.without).min(),
+        // Garbage is collected below the limit.
+        refused: forced.into_iter().filter_map(|burst| burst.without).filter(|&without| without > peak).min(),
+        in_doubt: false,
     }
 }
 
@@ -50,10 +56,11 @@ mod tests {
     use super::*;
 
     fn check(without: &[Option<u64>], peak: u64, was_short: bool, calls: &[u32], refused: Option<u64>) {
+        let in_doubt = !was_short && matches!(without, [Some(only)] if *only > peak);
         let bursts: Vec<Burst> =
             (0..).zip(without).map(|(i, &without)| Burst { event: EventIdx(i), without }).collect();
         let calls = calls.iter().map(|&i| EventIdx(i)).collect();
-        assert_eq!(reasons(&bursts, peak, was_short), Reasons { calls, refused });
+        assert_eq!(reasons(&bursts, peak, was_short, false), Reasons { calls, refused, in_doubt });
     }
 
     #[test]
@@ -69,5 +76,13 @@ mod tests {
         // But not where requests failed for want of memory.
         check(&[Some(120), Some(90), None], 100, true, &[1, 2], Some(120));
         check(&[], 100, true, &[], None);
+    }
+
+    #[test]
+    fn where_garbage_is_collected_it_goes_right_before_requests() {
+        let burst = |event, without| Burst { event: EventIdx(event), without };
+        let found = reasons(&[burst(1, Some(90)), burst(2, None), burst(3, Some(120))], 100, false, true);
+        let calls = vec![EventIdx(2)];
+        assert_eq!(found, Reasons { calls, refused: Some(120), in_doubt: false });
     }
 }

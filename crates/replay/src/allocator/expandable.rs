@@ -12,11 +12,13 @@ use super::tally::{SegmentAction, SegmentEvent};
 const SMALL_PAGE: u64 = 2 << 20;
 /// What is reserved where the device's memory is not known. Addresses cost nothing.
 const LARGE_RESERVATION: u64 = 2 << 40;
+/// No device has as many addresses as this.
+const LARGEST_RESERVATION: u64 = 1 << 48;
 
 impl Allocator<'_> {
     /// Maps what is missing for a request behind the lowest place where it fits. Returns a block of at least that size, in no
     /// pool.
-    pub(super) fn grow_in_place(&mut self, pool: u16, size: u64) -> Option<Id> {
+    pub(super) fn grow_in_place(&mut self, pool: u32, size: u64) -> Option<Id> {
         let mut block = match self.place_to_grow(pool, size) {
             Some(block) => block,
             None => self.reserve_addresses(pool, size)?,
@@ -51,8 +53,8 @@ impl Allocator<'_> {
     }
 
     /// The first of a row of idle neighbours that holds a request, at the lowest address where something can be mapped.
-    fn place_to_grow(&self, pool: u16, size: u64) -> Option<Id> {
-        self.pools[usize::from(pool)].unmapped.iter().find_map(|&(_, unmapped)| {
+    fn place_to_grow(&self, pool: u32, size: u64) -> Option<Id> {
+        self.pools[pool as usize].unmapped.iter().find_map(|&(_, unmapped)| {
             let prev = self.blocks[unmapped].prev;
             let first = if prev != NONE && self.blocks[prev].is_idle() { prev } else { unmapped };
             let (mut at, mut room) = (first, 0u64);
@@ -65,24 +67,24 @@ impl Allocator<'_> {
     }
 
     /// The unit of mapping of a pool.
-    pub(super) fn page(&self, pool: u16) -> u64 {
-        match self.pools[usize::from(pool)].kind {
+    pub(super) fn page(&self, pool: u32) -> u64 {
+        match self.pools[pool as usize].kind {
             PoolKind::Small => SMALL_PAGE,
             PoolKind::Large => self.config.large_segment.max(1),
         }
     }
 
     /// Bytes of addresses in one reservation of a pool.
-    pub(super) fn reservation(&self, pool: u16) -> u64 {
+    pub(super) fn reservation(&self, pool: u32) -> u64 {
         let wanted = self.limits.total.map_or(LARGE_RESERVATION, |total| total.saturating_add(total / 8));
         let page = self.page(pool);
         wanted.max(page).checked_next_multiple_of(page).unwrap_or(page)
     }
 
     /// A new expandable segment, with nothing mapped, as one block.
-    fn reserve_addresses(&mut self, pool: u16, size: u64) -> Option<Id> {
+    fn reserve_addresses(&mut self, pool: u32, size: u64) -> Option<Id> {
         let room = self.reservation(pool);
-        if size > room {
+        if size > room || room > LARGEST_RESERVATION {
             return None;
         }
         let base = self.addresses.take(room);
@@ -90,7 +92,7 @@ impl Allocator<'_> {
     }
 
     /// An expandable segment at an address, with nothing mapped, as one block.
-    pub(super) fn add_reservation(&mut self, pool: u16, base: u64, size: u64) -> Id {
+    pub(super) fn add_reservation(&mut self, pool: u32, base: u64, size: u64) -> Id {
         let segment = self.register(base, self.page(pool));
         let block = self.add_block(Block::alone(base, size, segment, pool, Use::Unmapped));
         self.insert_unmapped(block);

@@ -8,7 +8,7 @@ use super::tally::{SegmentAction, SegmentEvent};
 
 impl Allocator<'_> {
     /// Obtains memory for a request that nothing free can serve, giving back what is free if it must.
-    pub(super) fn obtain(&mut self, pool: u16, size: u64, obtain: u64) -> Option<Id> {
+    pub(super) fn obtain(&mut self, pool: u32, size: u64, obtain: u64) -> Option<Id> {
         if self.collects_garbage() {
             self.collect_garbage();
         }
@@ -29,7 +29,7 @@ impl Allocator<'_> {
     }
 
     /// Obtains memory from the driver and takes a block of at least `size` out of it, in no pool.
-    fn grow(&mut self, pool: u16, size: u64, obtain: u64) -> Option<Id> {
+    fn grow(&mut self, pool: u32, size: u64, obtain: u64) -> Option<Id> {
         if !self.is_within_limit(obtain) || self.is_rejected_at_once(obtain) {
             return None;
         }
@@ -44,7 +44,7 @@ impl Allocator<'_> {
     }
 
     /// A segment from `cudaMalloc`, as one block in no pool.
-    pub(super) fn add_segment(&mut self, pool: u16, base: u64, size: u64) -> Id {
+    pub(super) fn add_segment(&mut self, pool: u32, base: u64, size: u64) -> Id {
         let segment = self.register(base, 0);
         let block = self.add_block(Block::alone(base, size, segment, pool, Use::Free));
         self.tally

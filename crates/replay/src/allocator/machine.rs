@@ -37,7 +37,7 @@ pub(super) struct Allocator<'a> {
     pub(super) segments: Slots<Segment>,
     pub(super) pools: Vec<Pool>,
     /// The pools of each stream by its number: for small and for large requests.
-    pools_of: Vec<[u16; 2]>,
+    pools_of: Vec<[u32; 2]>,
     /// Blocks that wait for another stream.
     pub(super) pending: BTreeSet<Id>,
     /// Whether memory was given back, for which the driver waits until all streams are done: the next request finds that out.
@@ -54,7 +54,7 @@ pub(super) struct Allocator<'a> {
     pub(super) tally: Tally,
 }
 
-const NO_POOL: u16 = u16::MAX;
+const NO_POOL: u32 = u32::MAX;
 
 impl<'a> Allocator<'a> {
     pub(super) fn new(config: &'a Config, rules: Rules, limits: Limits) -> Self {
@@ -135,12 +135,12 @@ impl<'a> Allocator<'a> {
     }
 
     /// The pool that serves requests of a size, rounded.
-    pub(super) fn pool_for(&mut self, size: u64, stream: StreamId) -> u16 {
+    pub(super) fn pool_for(&mut self, size: u64, stream: StreamId) -> u32 {
         self.pool(if size <= SMALL_MAX { PoolKind::Small } else { PoolKind::Large }, stream)
     }
 
     /// The pool that serves a kind of requests of a stream.
-    pub(super) fn pool(&mut self, kind: PoolKind, stream: StreamId) -> u16 {
+    pub(super) fn pool(&mut self, kind: PoolKind, stream: StreamId) -> u32 {
         let place = usize::from(stream.0);
         if place >= self.pools_of.len() {
             self.pools_of.resize(place + 1, [NO_POOL; 2]);
@@ -149,7 +149,7 @@ impl<'a> Allocator<'a> {
         if known != NO_POOL {
             return known;
         }
-        let pool = self.pools.len() as u16;
+        let pool = self.pools.len() as u32;
         self.pools.push(Pool::new(kind));
         self.pools_of[place][kind as usize] = pool;
         pool
@@ -158,24 +158,24 @@ impl<'a> Allocator<'a> {
     /// Bytes free in the pool that would serve a request, and the largest block of them.
     pub(super) fn free_for(&mut self, size: u64, stream: StreamId) -> (u64, u64) {
         let pool = self.pool_for(size, stream);
-        self.pools[usize::from(pool)].free_bytes()
+        self.pools[pool as usize].free_bytes()
     }
 
     /// Takes the free block out of its pool that serves a request, if there is one.
-    fn search(&mut self, pool: u16, size: u64) -> Option<Id> {
+    fn search(&mut self, pool: u32, size: u64) -> Option<Id> {
         if self.collects_garbage() {
-            let searches = &mut self.searches[self.pools[usize::from(pool)].kind as usize];
+            let searches = &mut self.searches[self.pools[pool as usize].kind as usize];
             *searches = searches.wrapping_add(1);
         }
         let key = self.best_fit(pool, size)?;
-        self.pools[usize::from(pool)].free.remove(&key);
+        self.pools[pool as usize].free.remove(&key);
         Some(key.id)
     }
 
     /// The free block that serves a request: the smallest that is large enough, with exceptions for expandable segments and
     /// for blocks that must not be split.
-    fn best_fit(&self, pool: u16, size: u64) -> Option<Key> {
-        let mut candidates = self.pools[usize::from(pool)].free.range(Key::at_least(size)..).copied();
+    fn best_fit(&self, pool: u32, size: u64) -> Option<Key> {
+        let mut candidates = self.pools[pool as usize].free.range(Key::at_least(size)..).copied();
         let mut best = candidates.next()?;
         if self.is_expandable(best.id) {
             if self.config.expandable_segments {
@@ -220,12 +220,12 @@ impl<'a> Allocator<'a> {
     fn split(&mut self, block: Id, size: u64) -> Id {
         let Block { size: whole, pool, .. } = self.blocks[block];
         let rest = whole.saturating_sub(size);
-        let is_split =
-            if self.pools[usize::from(pool)].kind == PoolKind::Small || self.config.expandable_segments {
-                rest >= LEAST_BLOCK
-            } else {
-                self.config.max_split_size.is_none_or(|max| size < max) && rest > LARGE_REST
-            };
+        let is_split = if self.pools[pool as usize].kind == PoolKind::Small || self.config.expandable_segments
+        {
+            rest >= LEAST_BLOCK
+        } else {
+            self.config.max_split_size.is_none_or(|max| size < max) && rest > LARGE_REST
+        };
         if !is_split {
             return block;
         }
@@ -312,7 +312,7 @@ impl<'a> Allocator<'a> {
     }
 
     pub(super) fn insert_free(&mut self, block: Id) {
-        let pool = usize::from(self.blocks[block].pool);
+        let pool = self.blocks[block].pool as usize;
         self.blocks[block].free_since = self.searches[self.pools[pool].kind as usize];
         let key = self.key(block);
         self.pools[pool].free.insert(key);
@@ -320,17 +320,17 @@ impl<'a> Allocator<'a> {
 
     pub(super) fn remove_free(&mut self, block: Id) {
         let key = self.key(block);
-        let pool = usize::from(self.blocks[block].pool);
+        let pool = self.blocks[block].pool as usize;
         self.pools[pool].free.remove(&key);
     }
 
     pub(super) fn insert_unmapped(&mut self, block: Id) {
         let Block { addr, pool, .. } = self.blocks[block];
-        self.pools[usize::from(pool)].unmapped.insert((addr, block));
+        self.pools[pool as usize].unmapped.insert((addr, block));
     }
 
     pub(super) fn remove_unmapped(&mut self, block: Id) {
         let Block { addr, pool, .. } = self.blocks[block];
-        self.pools[usize::from(pool)].unmapped.remove(&(addr, block));
+        self.pools[pool as usize].unmapped.remove(&(addr, block));
     }
 }

@@ -28,6 +28,6 @@ mod workload;
 
 pub use conf::{ConfError, ConfWarning};
 pub use config::{Config, Release, Rules};
-pub use outcome::{Divergence, Limits, OutOfMemory, Outcome, Reproduction};
+pub use outcome::{Divergence, Limits, OutOfMemory, Outcome, Reproduction, Spread};
 pub use simulation::Simulation;
 pub use workload::Unplayable;

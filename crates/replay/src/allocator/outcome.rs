@@ -55,6 +55,24 @@ pub struct Outcome {
     pub rescued: Vec<EventIdx>,
 }
 
+/// How far the outcome of a run may be off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// The least bytes that may be reserved at the peak.
+    pub low: u64,
+    /// And the most.
+    pub high: u64,
+    /// Whether memory may run out.
+    pub may_run_out: bool,
+}
+
+impl Spread {
+    /// Of a run of which all is known.
+    pub fn of(outcome: &Outcome) -> Self {
+        Self { low: outcome.peak_reserved, high: outcome.peak_reserved, may_run_out: outcome.oom.is_some() }
+    }
+}
+
 /// A request that could not be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
@@ -98,6 +116,8 @@ pub struct Reproduction {
     pub refused: Option<u64>,
     /// What the replay under the recording's own settings came to.
     pub outcome: Outcome,
+    /// Whether the only one of them may be memory that had to be given back.
+    pub flush_in_doubt: bool,
     /// Bytes reserved but free when the recording began.
     pub cached_at_start: u64,
     /// Bytes of private pools (graphs, memory pools) at their peak: they are taken as recorded.

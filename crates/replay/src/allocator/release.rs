@@ -60,10 +60,10 @@ impl Allocator<'_> {
     }
 
     /// Gives back blocks that are never split, as many as make up for a request. Returns whether they do.
-    pub(super) fn release_some(&mut self, pool: u16, size: u64) -> bool {
+    pub(super) fn release_some(&mut self, pool: u32, size: u64) -> bool {
         let Some(max_split) = self.config.max_split_size else { return false };
         let wanted = size.max(max_split);
-        let free = &self.pools[usize::from(pool)].free;
+        let free = &self.pools[pool as usize].free;
         let first = free.range(Key::at_least(wanted)..).next().map(|key| key.id);
         if let Some(id) = first.filter(|&id| !self.is_expandable(id)) {
             // Under other settings it may have been split: then it is no segment.

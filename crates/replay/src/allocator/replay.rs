@@ -40,12 +40,18 @@ pub(super) fn replay(
 ) -> Outcome {
     let mut player = Player::new(workload, config, rules, *limits);
     let as_recorded = beginning == Beginning::AsRecorded;
-    match beginning {
-        Beginning::AsRecorded => player.start_as_recorded(),
+    let goes_on = match beginning {
+        Beginning::AsRecorded => {
+            player.start_as_recorded();
+            player.is_within_limits()
+        }
         Beginning::Anew { direction, largest_first } => {
             player.allocator.addresses = workload.addresses.towards(direction);
-            player.start_anew(largest_first);
+            player.start_anew(largest_first)
         }
+    };
+    if !goes_on {
+        return player.finish();
     }
     let mut flushes = flushes.iter().peekable();
     // As long as it goes as recorded, memory lies where it lay.
@@ -93,18 +99,35 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Requests what was there before the recording.
-    fn start_anew(&mut self, largest_first: bool) {
+    /// Requests what was there before the recording. Returns whether memory sufficed.
+    fn start_anew(&mut self, largest_first: bool) -> bool {
         let mut blocks: Vec<&StartBlock> = self.workload.start.blocks.iter().collect();
         if largest_first {
             blocks.sort_by_key(|block| std::cmp::Reverse(block.size));
         }
         for block in blocks {
-            if self.malloc(EventIdx(0), block.owner) && block.is_pending {
+            if !self.malloc(EventIdx(0), block.owner) {
+                return false;
+            }
+            if block.is_pending {
                 self.free(block.owner, true);
             }
         }
         self.allocator.tally.forget_calls();
+        true
+    }
+
+    /// Whether what is there may be there; else memory ran out before the recording began.
+    fn is_within_limits(&mut self) -> bool {
+        if self.allocator.may_obtain(0) {
+            return true;
+        }
+        self.flush();
+        let is_enough = self.allocator.may_obtain(0);
+        if !is_enough {
+            self.run_out(EventIdx(0), Request { size: 0, stream: StreamId(0) });
+        }
+        is_enough
     }
 
     /// Puts what was there before the recording where it was.

@@ -24,8 +24,15 @@ pub(super) fn reproduce(
     let mut player = Player::new(workload, config, rules, Limits::default());
     player.allocator.tally.log = Some(Vec::new());
     player.start_as_recorded();
-    let mut comparison =
-        Comparison { device, workload, player, seen: 0, bursts: Vec::new(), result: Reproduction::default() };
+    let mut comparison = Comparison {
+        device,
+        workload,
+        config,
+        player,
+        seen: 0,
+        bursts: Vec::new(),
+        result: Reproduction::default(),
+    };
     for (place, step) in workload.steps.iter().enumerate() {
         comparison.follow(*step, workload.steps.get(place + 1));
     }
@@ -33,13 +40,11 @@ pub(super) fn reproduce(
     comparison.check_last_state();
     let Comparison { mut result, bursts, player, .. } = comparison;
     result.outcome = player.finish();
-    let reasons = reasons(
-        &bursts,
-        result.outcome.peak_reserved,
-        !workload.failed.is_empty() || config.garbage_collection_threshold > 0.0,
-    );
+    let collects = config.garbage_collection_threshold > 0.0;
+    let reasons = reasons(&bursts, result.outcome.peak_reserved, !workload.failed.is_empty(), collects);
     result.flushes = reasons.calls;
     result.refused = reasons.refused;
+    result.flush_in_doubt = reasons.in_doubt;
     result.cached_at_start = workload.start.free_bytes();
     result.private_peak = workload.private.iter().map(|p| p.0).fold(workload.private_at_start.0, u64::max);
     result
@@ -48,6 +53,7 @@ pub(super) fn reproduce(
 struct Comparison<'a> {
     device: &'a DeviceRecording,
     workload: &'a Workload,
+    config: &'a Config,
     player: Player<'a>,
     /// Segment events before this place were compared.
     seen: usize,
@@ -117,7 +123,9 @@ impl Comparison<'_> {
         } else {
             self.player.flush();
         }
-        if is_part {
+        // Without settings that give back parts nothing but a call explains it; that it was less is for other reasons.
+        if is_part && (self.config.garbage_collection_threshold > 0.0 || self.config.max_split_size.is_some())
+        {
             return;
         }
         let without = self.reserved_without(from, until, reserved, next);

@@ -4,7 +4,7 @@ use vramscope_model::{Action, DeviceRecording, Event, EventIdx, PoolId, Settings
 
 use super::addresses::Direction;
 use super::config::{Config, Rules, Tie};
-use super::outcome::{Limits, Outcome, Reproduction};
+use super::outcome::{Limits, Outcome, Reproduction, Spread};
 use super::replay::{Beginning, replay};
 use super::reproduce::reproduce;
 use super::workload::{Unplayable, Workload};
@@ -20,7 +20,7 @@ pub struct Simulation {
 }
 
 /// How often a segment is taken for one of a private pool and everything begun again.
-const MOST_GUESSES: usize = 64;
+const MOST_GUESSES: usize = 24;
 
 impl Simulation {
     /// Replays a recording under each of the settings and rules that it may have been made under, and keeps those under which it
@@ -105,25 +105,38 @@ impl Simulation {
         self.replay(config, limits, Beginning::Anew { direction: Direction::AsSeen, largest_first: false })
     }
 
-    /// The least and the most bytes that may be reserved at the peak, by what a recording does not tell: where the driver puts new
-    /// segments, which decides between equally large blocks, and in which order blocks from before the recording came. Under the
-    /// recording's own settings all that is known.
-    pub fn spread(&self, config: &Config, limits: &Limits, outcome: &Outcome) -> (u64, u64) {
-        let peak = outcome.peak_reserved;
+    /// What may come of a run otherwise, by what a recording does not tell: where the driver puts new segments, which decides
+    /// between equally large blocks; in which order blocks from before the recording came; and whether the only time that all free
+    /// memory went back, that was `empty_cache()`. Under the recording's own settings all that is known.
+    pub fn spread(&self, config: &Config, limits: &Limits, outcome: &Outcome) -> Spread {
+        let mut spread = Spread {
+            low: outcome.peak_reserved,
+            high: outcome.peak_reserved,
+            may_run_out: outcome.oom.is_some(),
+        };
         if config == &self.config {
-            return (peak, peak);
+            return spread;
         }
-        let mut beginnings = Vec::new();
+        let flushes = self.reproduction.flushes.as_slice();
+        let anew = |direction, largest_first| Beginning::Anew { direction, largest_first };
+        let mut others = Vec::new();
         if self.rules.tie != Tie::Registration {
-            let towards = |direction| Beginning::Anew { direction, largest_first: false };
-            beginnings.extend([Direction::Upwards, Direction::Downwards].map(towards));
+            let towards = |direction| (anew(direction, false), flushes);
+            others.extend([Direction::Upwards, Direction::Downwards].map(towards));
         }
         if !self.workload.start.blocks.is_empty() {
-            beginnings.push(Beginning::Anew { direction: Direction::AsSeen, largest_first: true });
+            others.push((anew(Direction::AsSeen, true), flushes));
         }
-        let peaks =
-            beginnings.into_iter().map(|beginning| self.replay(config, limits, beginning).peak_reserved);
-        peaks.fold((peak, peak), |(least, most), peak| (least.min(peak), most.max(peak)))
+        if self.reproduction.flush_in_doubt {
+            others.push((anew(Direction::AsSeen, false), &[]));
+        }
+        for (beginning, flushes) in others {
+            let other = replay(&self.workload, config, self.rules, limits, flushes, beginning);
+            spread.low = spread.low.min(other.peak_reserved);
+            spread.high = spread.high.max(other.peak_reserved);
+            spread.may_run_out |= other.oom.is_some();
+        }
+        spread
     }
 
     fn replay(&self, config: &Config, limits: &Limits, beginning: Beginning) -> Outcome {

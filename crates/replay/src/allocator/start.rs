@@ -167,7 +167,7 @@ impl Allocator<'_> {
     }
 
     /// Makes blocks of the pieces of a segment.
-    fn lay_out(&mut self, pool: u16, segment: u32, pieces: &[Piece], place: &mut impl FnMut(u32, Id)) {
+    fn lay_out(&mut self, pool: u32, segment: u32, pieces: &[Piece], place: &mut impl FnMut(u32, Id)) {
         let mut prev = NONE;
         for piece in pieces {
             let &Piece { addr, size, usage, owner } = piece;

@@ -408,7 +408,7 @@ fn source(limits: &Limits, room: &Room, step_of: impl Fn(EventIdx) -> Option<u64
 #[cfg(test)]
 mod tests {
     use vramscope_detect::recommendation::{Doubt, Trial, recommend};
-    use vramscope_replay::allocator::{self, Outcome};
+    use vramscope_replay::allocator::{self, Outcome, Spread};
 
     use super::*;
     use crate::whatif::OutOfMemory;
@@ -436,7 +436,7 @@ mod tests {
         };
         let unlimited = needed.map(outcome);
         let outcome = outcome(reserved);
-        let spread = (outcome.peak_reserved, outcome.peak_reserved);
+        let spread = Spread::of(&outcome);
         Trial { conf: conf.to_owned(), outcome, spread, unlimited, limit, anew: None }
     }
 

@@ -200,6 +200,6 @@ fn small_and_large_requests_have_pools_of_their_own() {
     let mut allocator = Allocator::new(&config, rules, Limits::default());
     for (size, kind) in [(MIB, PoolKind::Small), (MIB + 1, PoolKind::Large)] {
         let block = allocator.malloc(size, StreamId(0), 0).unwrap();
-        assert_eq!(allocator.pools[usize::from(allocator.blocks[block].pool)].kind, kind);
+        assert_eq!(allocator.pools[allocator.blocks[block].pool as usize].kind, kind);
     }
 }
