@@ -94,6 +94,18 @@ pub(crate) enum Command {
     Whatif(Whatif),
 }
 
+impl Command {
+    /// What is read, as it was named.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        match self {
+            Self::Analyze(command) => &command.paths,
+            Self::Diff(command) => &command.paths,
+            Self::Inspect(command) => &command.paths,
+            Self::Whatif(command) => &command.paths,
+        }
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Analyze {
     /// Snapshots, directories with snapshots, or patterns such as `run/*.pickle`. Snapshots of one process are put
