@@ -1,9 +1,12 @@
 //! What to keep in mind when reading the figures.
 
+use vramscope_model::EventIdx;
+
+use super::ending::Ending;
 use super::found::Found;
-use super::words::{counted, name, times};
+use super::words::{counted, name, times, when};
 use super::{LimitSource, Limits, SelfCheck, Setting};
-use crate::quantity::{bytes, percent};
+use crate::quantity::{bytes, mebibytes, percent};
 
 /// Where more than this share of the peak was cached when the recording began, other settings are hard to tell.
 const MUCH_CACHED: f64 = 0.1;
@@ -11,8 +14,15 @@ const MUCH_CACHED: f64 = 0.1;
 const WIDE_SHARE: f64 = 0.02;
 
 /// Each as one sentence, those that change the figures most first.
-pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings: &[Setting]) -> Vec<String> {
-    let mut all = Vec::new();
+pub(super) fn of(
+    found: &Found<'_>,
+    check: &SelfCheck,
+    limits: &Limits,
+    settings: &[Setting],
+    ending: Ending,
+    step_of: impl Fn(EventIdx) -> Option<u64>,
+) -> Vec<String> {
+    let mut all = about_the_ending(ending, step_of);
     if !check.exact {
         let off = check.recorded_peak.abs_diff(check.replayed_peak);
         all.push(if off == 0 {
@@ -39,7 +49,16 @@ pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings
             bytes(check.private_peak)
         ));
     }
-    if check.empty_cache_calls > 0 {
+    if found.reproduction.flush_in_doubt {
+        let limit =
+            found.reproduction.refused.or_else(|| found.trials.first().map(|own| own.outcome.peak_reserved));
+        let about =
+            limit.map(|limit| format!(" (then the limit is about {})", bytes(limit))).unwrap_or_default();
+        all.push(format!(
+            "once all unused memory went back right before a request: taken for `empty_cache()`, but it may be that memory was \
+             short{about}"
+        ));
+    } else if check.empty_cache_calls > 0 {
         let times = times(check.empty_cache_calls);
         all.push(format!(
             "unused memory went back to the driver without need {times}: that is taken for `empty_cache()`, and done under every \
@@ -51,6 +70,31 @@ pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings
          may not"
             .to_owned(),
     );
+    all
+}
+
+fn about_the_ending(ending: Ending, step_of: impl Fn(EventIdx) -> Option<u64>) -> Vec<String> {
+    let mut all = Vec::new();
+    if ending.served {
+        all.push(
+            "a request failed when recorded that is served here under the recording's own setting: the replay does not show why, \
+             so neither does it show what would help"
+                .to_owned(),
+        );
+    }
+    if let Some(below) = ending.told_beyond {
+        all.push(format!(
+            "a request failed when recorded though less than {} would have been reserved: the device had less left for this process \
+             (others use it, too), or a memory fraction was set; all figures are for another device than that",
+            mebibytes(below)
+        ));
+    }
+    if let Some(event) = ending.survived {
+        all.push(format!(
+            "the program went on after the request that failed {}: what it asked for then is replayed as well where memory suffices",
+            when(event.0.into(), step_of(event))
+        ));
+    }
     all
 }
 
