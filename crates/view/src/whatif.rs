@@ -59,6 +59,9 @@ pub struct WhatIf {
     pub failure_served: bool,
     /// Whether a set of sensible ones is among them.
     pub swept: bool,
+    /// The peak of reserved bytes that others are compared with, where that is not the recorded one: of the recording's own
+    /// setting begun anew, without what was left over from before the recording.
+    pub begun_anew: Option<u64>,
     /// Which of them is recommended, if any.
     pub recommended: Option<usize>,
     /// What kind of reason there is.

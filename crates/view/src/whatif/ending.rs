@@ -13,6 +13,8 @@ pub(super) struct Ending {
     pub(super) is_last: bool,
     /// A request that failed when recorded, if the program went on to ask for more.
     pub(super) survived: Option<EventIdx>,
+    /// Memory runs out at that request or an earlier one that failed when recorded, too.
+    pub(super) goes_on: bool,
     /// What could not be had when recorded, where the user tells of at least as much.
     pub(super) told_beyond: Option<u64>,
 }
@@ -37,6 +39,9 @@ impl Ending {
             is_last: ran_out.is_some_and(|event| {
                 let was_recorded = actions.get(event.index()) == Some(&Action::Oom);
                 was_recorded || asked_after(event) as f64 <= LAST_SHARE * asked(actions) as f64
+            }),
+            goes_on: ran_out.is_some_and(|event| {
+                actions.get(event.index()) == Some(&Action::Oom) && asked_after(event) > 0
             }),
             survived: failed.filter(|&event| asked_after(event) > 0),
             told_beyond: match room.source {
@@ -102,6 +107,11 @@ mod tests {
         check(ends, recorded, Some(2), Ending { is_last: true, ..none });
         let told = RoomSource::Told(100 * MIB);
         check(ends, told, None, Ending { told_beyond: Some(50 * MIB), ..none });
-        check(goes_on, recorded, Some(2), Ending { is_last: true, survived: Some(EventIdx(2)), ..none });
+        check(
+            goes_on,
+            recorded,
+            Some(2),
+            Ending { is_last: true, survived: Some(EventIdx(2)), goes_on: true, ..none },
+        );
     }
 }

@@ -30,7 +30,14 @@ pub(super) fn tell(
     if let (Some(1), [own, asked]) = (only_asked, settings)
         && matches!(kind, ReasonKind::LiveMemory | ReasonKind::NoGain)
     {
-        headline = comparison(own, asked);
+        let base = match judgement.reason {
+            Reason::NoGain { from, .. } | Reason::LiveMemory { reserved: from, .. } => from,
+            _ => own.needed(),
+        };
+        headline = comparison(base, own, asked);
+    }
+    if ending.goes_on && matches!(kind, ReasonKind::Fits | ReasonKind::TooMuchAtOnce | ReasonKind::NoneFits) {
+        headline.push_str("; the program went on without it");
     }
     let trade_offs = judgement
         .choice
@@ -153,10 +160,13 @@ fn conclusion(
                 .to_owned(),
         ),
         Reason::Unreliable => {
+            let peaks = if check.replayed_peak == check.recorded_peak {
+                format!("it peaks at {} as the recording does, but", bytes(check.replayed_peak))
+            } else {
+                format!("it peaks at {}, and", instead(check.replayed_peak, check.recorded_peak))
+            };
             let reason = format!(
-                "under the recording's own setting it peaks at {} where the recording peaks at {}, and makes {} of {}",
-                bytes(check.replayed_peak),
-                bytes(check.recorded_peak),
+                "under the recording's own setting {peaks} makes {} of {}",
                 grouped(check.reproduced),
                 counted(check.recorded, "recorded segment event")
             );
@@ -251,7 +261,7 @@ fn no_gain(settings: &[Setting], from: u64, best: Option<usize>) -> (ReasonKind,
 }
 
 /// One setting beside the recording's own.
-fn comparison(own: &Setting, asked: &Setting) -> String {
+fn comparison(from: u64, own: &Setting, asked: &Setting) -> String {
     let name = name(asked);
     if let Some(oom) = &asked.oom {
         return format!(
@@ -261,13 +271,18 @@ fn comparison(own: &Setting, asked: &Setting) -> String {
             bytes(asked.needed())
         );
     }
-    let (to, from) = (asked.peak_reserved, own.peak_reserved);
+    let to = asked.peak_reserved;
     let change = match to.cmp(&from) {
         std::cmp::Ordering::Equal => return format!("{name} would have peaked at {} as well", bytes(to)),
         std::cmp::Ordering::Less => format!("{} less", percent(from - to, from)),
         std::cmp::Ordering::Greater => format!("{} more", percent_more(to - from, from)),
     };
-    format!("{name} would have peaked at {} ({change})", instead(to, from))
+    let left_over = if own.oom.is_none() && from < own.peak_reserved {
+        ", compared with the recording's own setting without what was left over from before the recording"
+    } else {
+        ""
+    };
+    format!("{name} would have peaked at {} ({change}){left_over}", instead(to, from))
 }
 
 /// Bytes instead of others, in a unit in which they differ.
@@ -664,6 +679,65 @@ mod tests {
         assert_eq!(
             told(&cases, Some(1000), None).trade_offs,
             ["with the setting the driver is called: 10 × cudaMalloc"]
+        );
+    }
+
+    #[test]
+    fn the_request_that_failed_is_not_the_end_of_all_trouble() {
+        let reason = |allocated: u64, ending: Ending| {
+            let trials: Vec<Trial> =
+                [Case("", 1000, allocated, Some(1100)), Case("e:1", 980, allocated, None)]
+                    .iter()
+                    .map(|case| trial(case, Some(1000 * MIB)))
+                    .collect();
+            let settings: Vec<Setting> = trials.iter().enumerate().map(|(i, t)| setting(t, i == 0)).collect();
+            let judgement = recommend(&trials, Doubt::default()).unwrap();
+            let told =
+                tell(&judgement, &settings, &limits(Some(1000 * MIB)), &SelfCheck::default(), ending, None);
+            format!("{}. {}", told.headline, told.reason)
+        };
+        let last = Ending { is_last: true, ..Ending::default() };
+        assert_eq!(
+            reason(600, last),
+            "with `e:1` the request that failed would have been served: it peaks at 980.0 MiB of 1,000.0 MiB. it leaves 20.0 MiB \
+             of what can be reserved"
+        );
+        assert_eq!(
+            reason(900, last),
+            "with `e:1` the request that failed would have been served: it peaks at 980.0 MiB of 1,000.0 MiB. it leaves 20.0 MiB \
+             of what can be reserved. What is in use and asked for comes to 96 % of the limit, so this puts it off rather than \
+             solves it"
+        );
+        assert!(reason(600, Ending { goes_on: true, ..last }).contains("; the program went on without it"));
+    }
+
+    #[test]
+    fn a_replay_without_the_failure_is_told_as_such() {
+        let trials: Vec<Trial> =
+            [Case("", 1000, 600, None), Case("e:1", 700, 600, None)].iter().map(|c| trial(c, None)).collect();
+        let settings: Vec<Setting> = trials.iter().enumerate().map(|(i, t)| setting(t, i == 0)).collect();
+        let doubt = |serves_what_failed, recorded| Doubt { serves_what_failed, recorded, ..Doubt::default() };
+        let told = |doubt, ending| {
+            let check = SelfCheck {
+                recorded: 113,
+                reproduced: 1,
+                recorded_peak: 40 * MIB,
+                replayed_peak: 40 * MIB,
+                ..SelfCheck::default()
+            };
+            let judgement = recommend(&trials, doubt).unwrap();
+            tell(&judgement, &settings, &limits(None), &check, ending, None)
+        };
+        let served = told(doubt(true, 0), Ending { served: true, ..Ending::default() });
+        assert_eq!(served.kind, ReasonKind::Unreliable);
+        assert_eq!(
+            served.headline,
+            "the request that failed is served in the replay, so what would have helped cannot be told"
+        );
+        assert_eq!(
+            told(doubt(false, 113), Ending::default()).reason,
+            "under the recording's own setting it peaks at 40.0 MiB as the recording does, but makes 1 of 113 recorded segment \
+             events"
         );
     }
 
