@@ -81,9 +81,8 @@ impl Found<'_> {
         let caveats = caveats::of(&self, &self_check, &limits, &settings, ending, step_of);
         let Judgement { choice, .. } = judgement;
         let own = self.trials.first().filter(|own| own.outcome.oom.is_none());
-        let begun_anew = own
-            .filter(|own| own.comparable_peak() < own.outcome.peak_reserved)
-            .map(vramscope_detect::recommendation::Trial::comparable_peak);
+        let begun_anew =
+            own.filter(|own| own.comparable_peak() < own.outcome.peak_reserved).map(Trial::comparable_peak);
         Some(WhatIf {
             files: self.files,
             torch: self.torch,
