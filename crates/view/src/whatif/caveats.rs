@@ -49,28 +49,35 @@ pub(super) fn of(
             bytes(check.private_peak)
         ));
     }
-    if found.reproduction.flush_in_doubt {
-        let limit =
-            found.reproduction.refused.or_else(|| found.trials.first().map(|own| own.outcome.peak_reserved));
-        let about =
-            limit.map(|limit| format!(" (then the limit is about {})", bytes(limit))).unwrap_or_default();
-        all.push(format!(
-            "once all unused memory went back right before a request: taken for `empty_cache()`, but it may be that memory was \
-             short{about}"
-        ));
-    } else if check.empty_cache_calls > 0 {
-        let times = times(check.empty_cache_calls);
-        all.push(format!(
-            "unused memory went back to the driver without need {times}: that is taken for `empty_cache()`, and done under every \
-             setting"
-        ));
-    }
+    let in_doubt = found.reproduction.flush_in_doubt.then(|| {
+        let peak = || found.trials.first().map_or(0, |own| own.outcome.peak_reserved);
+        found.reproduction.refused.unwrap_or_else(peak)
+    });
+    all.extend(about_flushes(check.empty_cache_calls, in_doubt));
     all.push(
         "the program is taken to ask for the same under every setting; autotuning, and code that looks at how much is free, \
          may not"
             .to_owned(),
     );
     all
+}
+
+/// Memory that went back without need. If it may have been short, `limit` is what could be reserved then.
+fn about_flushes(calls: u64, limit: Option<u64>) -> Option<String> {
+    if let Some(limit) = limit {
+        return Some(format!(
+            "once all unused memory went back right before a request: taken for `empty_cache()`, but it may be that memory was \
+             short (then the limit is about {})",
+            bytes(limit)
+        ));
+    }
+    (calls > 0).then(|| {
+        format!(
+            "unused memory went back to the driver without need {}: that is taken for `empty_cache()`, and done under every \
+             setting",
+            times(calls)
+        )
+    })
 }
 
 fn about_the_ending(ending: Ending, step_of: impl Fn(EventIdx) -> Option<u64>) -> Vec<String> {
@@ -205,4 +212,18 @@ pub(super) fn fractions(found: &Found<'_>) -> Vec<(f64, u64)> {
 
 fn fraction_of(found: &Found<'_>, i: usize) -> Option<f64> {
     found.room.fraction_of_unknown(&found.candidates.get(i)?.config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whether_memory_went_back_for_want_is_left_open_where_it_is_not_known() {
+        assert_eq!(about_flushes(0, None), None);
+        let check =
+            |limit, want: &str| assert!(about_flushes(1, limit).is_some_and(|told| told.contains(want)));
+        check(None, "without need once: that is taken for `empty_cache()`, and done under every setting");
+        check(Some(376 << 20), "but it may be that memory was short (then the limit is about 376.0 MiB)");
+    }
 }
