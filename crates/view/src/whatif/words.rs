@@ -422,6 +422,9 @@ pub(super) fn limits(
 ) -> String {
     let mut told = vec![source(limits, room, step_of)];
     told.extend(fractions.iter().map(|&(fraction, least)| {
+        if fraction <= 0.0 {
+            return format!("With the memory fraction of {fraction} no request is served on any device; it is left out here");
+        }
         format!(
             "The figures hold for devices of {} or more, where the memory fraction of {fraction} is no limit; for smaller ones give \
              `--capacity`",
@@ -775,6 +778,18 @@ mod tests {
             "the replay does not reproduce the recording exactly: 1,200 of 1,234 segment events, 3 of its own, 4,000 of 5,000 \
              blocks at the recorded address, 9 of the 10 blocks at the end; they part in step 12 (event 4,567): recorded is \
              20.0 MiB obtained, replayed nothing"
+        );
+    }
+
+    #[test]
+    fn of_a_fraction_of_nothing_no_device_has_enough() {
+        let room = Room { source: RoomSource::Unknown, fraction: None };
+        let said = super::limits(&limits(None), &room, &[(0.0, u64::MAX)], |_| None);
+        assert!(
+            said.ends_with(
+                ". With the memory fraction of 0 no request is served on any device; it is left out here"
+            ),
+            "{said}"
         );
     }
 
