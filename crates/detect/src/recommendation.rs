@@ -25,6 +25,8 @@ pub struct Trial {
     /// Of the recording's own settings: what would come of them without limits if the run began as it does under all
     /// others, without what was cached when the recording began. None where nothing was there.
     pub anew: Option<Outcome>,
+    /// The same within the limits; none where nothing was there or nothing is limited.
+    pub anew_within: Option<Outcome>,
 }
 
 impl Trial {
@@ -133,12 +135,15 @@ pub struct Doubt {
     pub recorded: u64,
     /// How many of them the replay made, too.
     pub reproduced: u64,
+    /// Whether a request that failed is served in that replay, within limits that the recording gives away.
+    pub serves_what_failed: bool,
 }
 
 impl Doubt {
     /// Whether a replay says something about other settings. It peaks at so many bytes under the recording's own.
     pub(crate) fn is_bearable(self, peak: u64) -> bool {
-        self.bytes as f64 <= MOST_DOUBT * peak as f64
+        !self.serves_what_failed
+            && self.bytes as f64 <= MOST_DOUBT * peak as f64
             && self.reproduced as f64 >= LEAST_REPRODUCED * self.recorded as f64
     }
 }
@@ -147,6 +152,8 @@ impl Doubt {
 pub const WORTH_SHARE: f64 = 0.05;
 /// Nor is one by less than these bytes.
 pub const WORTH_BYTES: u64 = 64 << 20;
+/// Within limits that no peak exceeds, a peak is clearly lower by this share.
+const CLEAR_SHARE: f64 = 0.02;
 /// A simpler setting wins if it gets this share of what the best one saves.
 const NEARLY_ALL: f64 = 0.9;
 /// Where this share of the peak is held by the program, it is the program that needs it.
@@ -169,16 +176,39 @@ pub fn recommend(trials: &[Trial], doubt: Doubt) -> Option<Judgement> {
     let fitting = || others().filter(|(_, trial)| trial.outcome.oom.is_none());
     if let Some(failed) = own.outcome.oom {
         let limit = own.limit.unwrap_or(failed.reserved);
-        let fitting: Vec<usize> = fitting().map(|(i, _)| i).collect();
+        // Where only what was left over from before the recording is in the way, any setting seems to help.
+        let fits_anew =
+            own.anew_within.as_ref().filter(|anew| anew.oom.is_none()).map(|anew| anew.peak_reserved);
+        let helps = |trial: &Trial| {
+            let Some(within) = fits_anew else { return !trial.spread.may_run_out };
+            // What nothing was given back for is compared with what would be without limits.
+            let is_unhindered = trial.outcome.retries == 0 && trial.outcome.collections == 0;
+            let without = own.anew.as_ref().filter(|_| is_unhindered).map(|anew| anew.peak_reserved);
+            let from = without.unwrap_or(within);
+            let saved = from.saturating_sub(trial.spread.high);
+            !trial.spread.may_run_out && saved as f64 >= CLEAR_SHARE * from as f64
+        };
+        let lowest = fitting()
+            .min_by_key(|&(i, trial)| (trial.outcome.peak_reserved, i))
+            .map(|(i, trial)| (i, trial.outcome.peak_reserved));
+        let fitting: Vec<usize> = fitting().filter(|(_, trial)| helps(trial)).map(|(i, _)| i).collect();
         // What is saved counts against what would be needed, else a little room more would outweigh being simple.
         let Some(choice) = simplest(trials, own.needed().max(limit), &fitting) else {
+            if let Some(from) = fits_anew {
+                return none(Reason::NoGain {
+                    from,
+                    best: lowest.filter(|&(_, to)| to < from).map(|(i, _)| i),
+                });
+            }
             if failed.allocated.saturating_add(failed.size) > limit {
                 return none(Reason::TooMuchAtOnce { failed, limit });
             }
             let (least, needed) = trials.iter().map(Trial::needed).enumerate().min_by_key(|&(_, n)| n)?;
             return none(Reason::NoneFits { least, needed, limit });
         };
-        let peak = trials.get(choice)?.outcome.peak_reserved;
+        let chosen_trial = trials.get(choice)?;
+        // A setting may bring a limit of its own.
+        let (peak, limit) = (chosen_trial.outcome.peak_reserved, chosen_trial.limit.unwrap_or(limit));
         return chosen(trials, choice, Reason::Fits { peak, limit });
     }
     let from = own.comparable_peak();
@@ -261,7 +291,15 @@ mod tests {
             ..Outcome::default()
         };
         let spread = Spread::of(&outcome);
-        Trial { conf: conf.to_owned(), outcome, spread, unlimited: None, limit: None, anew: None }
+        Trial {
+            conf: conf.to_owned(),
+            outcome,
+            spread,
+            unlimited: None,
+            limit: None,
+            anew: None,
+            anew_within: None,
+        }
     }
 
     /// The same, but memory ran out at a request for so many MiB.
@@ -351,8 +389,9 @@ mod tests {
     #[test]
     fn a_replay_that_makes_few_of_the_segment_events_says_nothing() {
         let trials = [trial("", 1000, 500, 10), trial("a:1", 600, 500, 50)];
-        let reason =
-            |reproduced| recommend(&trials, Doubt { bytes: 0, recorded: 10, reproduced }).unwrap().reason;
+        let reason = |reproduced| {
+            recommend(&trials, Doubt { recorded: 10, reproduced, ..Doubt::default() }).unwrap().reason
+        };
         assert_eq!(reason(4), Reason::Unreliable);
         assert_eq!(reason(5), Reason::Lower { from: 1000 * MIB, to: 600 * MIB });
     }
@@ -372,6 +411,56 @@ mod tests {
             Trial { limit: Some(1000 * MIB), ..trial("a:1", 980, 900, 12) },
         ];
         check(&trials, 0, Some(2), Reason::Fits { peak: 980 * MIB, limit: 1000 * MIB });
+    }
+
+    #[test]
+    fn what_may_run_out_is_no_rescue() {
+        let fits = |conf: &str, may_run_out| {
+            let trial = Trial { limit: Some(1000 * MIB), ..trial(conf, 980, 650, 20) };
+            Trial { spread: Spread { may_run_out, ..trial.spread }, ..trial }
+        };
+        let own = || out_of_memory("", 1100, 700, 100, 1000);
+        let reason = Reason::Fits { peak: 980 * MIB, limit: 1000 * MIB };
+        check(&[own(), fits("a:1", true), fits("b:1", false)], 0, Some(2), reason);
+        let none = Reason::NoneFits { least: 1, needed: 980 * MIB, limit: 1000 * MIB };
+        check(&[own(), fits("a:1", true)], 0, None, none);
+    }
+
+    #[test]
+    fn what_the_own_settings_do_as_well_when_begun_anew_is_no_rescue() {
+        let own = Trial {
+            anew_within: Some(trial("", 990, 700, 30).outcome),
+            ..out_of_memory("", 1100, 700, 100, 1000)
+        };
+        let fits = |conf: &str, peak| Trial { limit: Some(1000 * MIB), ..trial(conf, peak, 650, 20) };
+        check(&[own.clone(), fits("a:1", 980)], 0, None, no_gain(990, Some(1)));
+        check(&[own.clone(), fits("a:1", 990)], 0, None, no_gain(990, None));
+        let reason = Reason::Fits { peak: 900 * MIB, limit: 1000 * MIB };
+        check(&[own.clone(), fits("a:1", 980), fits("b:1", 900)], 0, Some(2), reason);
+        // Without limits they would need more; the one gets by without giving memory back.
+        let own = Trial { anew: Some(trial("", 1300, 700, 30).outcome), ..own };
+        let flushing = |retries| {
+            let trial = fits("a:1", 980);
+            Trial { outcome: Outcome { retries, ..trial.outcome.clone() }, ..trial }
+        };
+        check(&[own.clone(), flushing(1)], 0, None, no_gain(990, Some(1)));
+        check(&[own, flushing(0)], 0, Some(1), Reason::Fits { peak: 980 * MIB, limit: 1000 * MIB });
+    }
+
+    #[test]
+    fn a_setting_is_judged_by_its_own_limit() {
+        let trials = [
+            out_of_memory("", 1100, 700, 100, 1000),
+            Trial { limit: Some(1200 * MIB), ..trial("f:1", 1150, 700, 12) },
+        ];
+        check(&trials, 0, Some(1), Reason::Fits { peak: 1150 * MIB, limit: 1200 * MIB });
+    }
+
+    #[test]
+    fn a_failure_that_is_not_reproduced_says_nothing() {
+        let trials = [trial("", 1000, 500, 10), trial("a:1", 600, 500, 50)];
+        let doubt = Doubt { serves_what_failed: true, ..Doubt::default() };
+        assert_eq!(recommend(&trials, doubt).unwrap().reason, Reason::Unreliable);
     }
 
     #[test]

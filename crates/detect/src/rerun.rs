@@ -70,7 +70,7 @@ impl Rerun {
     pub fn doubt(&self) -> Doubt {
         let found = self.simulation.reproduction();
         let bytes = self.recorded_peak.abs_diff(found.outcome.peak_reserved);
-        Doubt { bytes, recorded: found.recorded, reproduced: found.reproduced }
+        Doubt { bytes, recorded: found.recorded, reproduced: found.reproduced, ..Doubt::default() }
     }
 
     /// Whether the replay is near enough to the recording to say something about other settings.
@@ -115,6 +115,8 @@ impl Rerun {
         self.lift_limits(&mut trial, &self.own);
         trial.anew =
             self.has_older_blocks.then(|| self.simulation.run_anew(&self.own.config, &Limits::default()));
+        trial.anew_within = (self.has_older_blocks && trial.limit.is_some())
+            .then(|| self.simulation.run_anew(&self.own.config, &self.limits(&self.own, room)));
         trial
     }
 
@@ -133,6 +135,7 @@ impl Rerun {
             unlimited: None,
             limit,
             anew: None,
+            anew_within: None,
             outcome,
         }
     }

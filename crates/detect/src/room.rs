@@ -36,12 +36,14 @@ pub struct Refusal {
     pub at_least: u64,
     /// It could not reserve this many.
     pub below: u64,
+    /// That it could have reserved so many is not excluded: of a driver it is known what it had left.
+    pub most: u64,
 }
 
 impl Refusal {
-    /// The least that the process certainly could not have. Of a driver it is known what it had left, to the byte.
+    /// The least that the process certainly could not have.
     pub fn least_refused(&self) -> u64 {
-        if self.by_fraction { self.below } else { self.at_least.saturating_add(1) }
+        self.most.saturating_add(1)
     }
 }
 
@@ -86,8 +88,8 @@ impl Room {
     /// The same with as much memory as the recording does not exclude; none where that is no more.
     pub fn at_most(&self) -> Option<Self> {
         match self.source {
-            RoomSource::Recorded(refusal) if refusal.least_refused() > refusal.at_least.saturating_add(1) => {
-                let most = Refusal { at_least: refusal.least_refused() - 1, ..refusal };
+            RoomSource::Recorded(refusal) if refusal.most > refusal.at_least => {
+                let most = Refusal { at_least: refusal.most, ..refusal };
                 Some(Self { source: RoomSource::Recorded(most), ..*self })
             }
             _ => None,
@@ -136,15 +138,10 @@ pub(crate) struct Failure {
     pub(crate) wanted: u64,
 }
 
-impl Failure {
-    fn by_driver(&self) -> bool {
-        self.free < self.wanted
-    }
-
-    fn in_vain(&self) -> u64 {
-        self.reserved.saturating_add(self.wanted)
-    }
-}
+/// What the driver keeps for itself: it refuses requests for less than it says to have left.
+const KEPT_BY_DRIVER: u64 = 8 << 20;
+/// Up to so many bytes are obtained for small blocks.
+const SMALL: u64 = 2 << 20;
 
 /// What a process was given and refused in the course of a recording: all that it tells about limits.
 #[derive(Clone, Debug, Default)]
@@ -156,6 +153,8 @@ pub(crate) struct Given {
     allowed: u64,
     /// Whether unused memory is given back before a limit is reached.
     collects_garbage: bool,
+    /// What is mapped at once into an expandable segment; 1 where segments are no such.
+    page: u64,
     failures: Vec<Failure>,
 }
 
@@ -170,7 +169,11 @@ impl Given {
         until: EventIdx,
     ) -> Self {
         let events = &device.events;
-        let mut this = Self { collects_garbage: own.garbage_collection_threshold > 0.0, ..Self::default() };
+        let mut this = Self {
+            collects_garbage: own.garbage_collection_threshold > 0.0,
+            page: if own.expandable_segments { own.large_segment.max(1) } else { 1 },
+            ..Self::default()
+        };
         let mut before_growth = None;
         let whole = Window { from: EventIdx(0), to: until };
         levels(device, lifetimes, whole, |at, level| {
@@ -210,36 +213,60 @@ impl Given {
         this
     }
 
+    /// The most that the driver was asked for. What is mapped into an expandable segment depends on what is free at its end.
+    fn asked(&self, failure: &Failure) -> u64 {
+        let wanted = failure.wanted;
+        if wanted <= SMALL {
+            wanted
+        } else {
+            wanted.checked_next_multiple_of(self.page.max(1)).unwrap_or(u64::MAX)
+        }
+    }
+
+    /// Whether the driver refused: it had not certainly enough.
+    fn by_driver(&self, failure: &Failure) -> bool {
+        failure.free < self.asked(failure).saturating_add(KEPT_BY_DRIVER)
+    }
+
+    /// What would have been reserved. A fraction is compared with all of a request, not with what is mapped for it.
+    fn in_vain(&self, failure: &Failure) -> u64 {
+        let more = if self.by_driver(failure) { self.asked(failure) } else { failure.wanted };
+        failure.reserved.saturating_add(more)
+    }
+
     /// What one request that failed gives away, together with what was given before.
     pub(crate) fn refusal(&self, failure: Failure) -> Refusal {
-        let by_fraction = !failure.by_driver();
-        let below = failure.in_vain();
+        let by_fraction = !self.by_driver(&failure);
+        let below = self.in_vain(&failure);
         let at_least = if by_fraction {
             // Where more was allowed before than now is refused, the limit was set in between.
             if self.allowed < below { self.allowed } else { 0 }
         } else {
-            failure.reserved.saturating_add(failure.free)
+            let could_have = failure.reserved.saturating_add(failure.free);
+            if could_have < below { could_have } else { failure.reserved }
         };
-        Refusal { event: Some(failure.event), by_fraction, at_least, below }
+        let most = if by_fraction { below.saturating_sub(1) } else { at_least };
+        Refusal { event: Some(failure.event), by_fraction, at_least, below, most }
     }
 
     /// What all of it gives away, by requests that failed for the reason for which the last one did. `refused` bytes could not
     /// be had though no request failed.
     fn in_all(&self, refused: Option<u64>) -> Option<Refusal> {
         let last = self.failures.last();
-        let by_fraction = last.is_some_and(|last| !last.by_driver());
-        let alike = || self.failures.iter().filter(|one| one.by_driver() != by_fraction);
+        let by_fraction = last.is_some_and(|last| !self.by_driver(last));
+        let alike = || self.failures.iter().filter(|one| self.by_driver(one) != by_fraction);
         // Where garbage is collected, that too gives memory back rather than obtain more.
         let refused = refused.filter(|_| last.is_none() || !self.collects_garbage);
-        let below = alike().map(Failure::in_vain).chain(refused).min()?;
-        let mut at_least = if by_fraction { self.allowed } else { self.reserved };
-        if !by_fraction && let Some(could_have) = alike().map(|f| f.reserved.saturating_add(f.free)).min() {
-            // What the driver had left it would have given.
-            at_least = at_least.max(could_have);
-        }
+        // How much of a page was missing is not known.
+        let refused = refused.map(|bytes| bytes.saturating_add(self.page - 1));
+        let below = alike().map(|failure| self.in_vain(failure)).chain(refused).min()?;
+        // What the driver had left may be too little for the next page, and it keeps some.
+        let at_least = if by_fraction { self.allowed } else { self.reserved };
         // Where the limit changed on the way, what was once given counts.
         let below = below.max(at_least.saturating_add(1));
-        Some(Refusal { event: last.map(|last| last.event), by_fraction, at_least, below })
+        let could_have = alike().map(|f| f.reserved.saturating_add(f.free)).min().filter(|_| !by_fraction);
+        let most = could_have.unwrap_or(u64::MAX).clamp(at_least, below - 1);
+        Some(Refusal { event: last.map(|last| last.event), by_fraction, at_least, below, most })
     }
 }
 
@@ -335,8 +362,11 @@ mod tests {
             assert_eq!((limits.capacity, limits.reserved), (of(true), of(false)));
         };
         // The driver had 6 MiB left; it had plenty, so that a fraction was set.
-        check(Action::SegmentAlloc, 40 * MIB, 6 * MIB, (true, 56, 90));
+        check(Action::SegmentAlloc, 40 * MIB, 6 * MIB, (true, 50, 90));
         check(Action::SegmentAlloc, 40 * MIB, 900 * MIB, (false, 50, 90));
+        // The driver keeps a little back.
+        check(Action::SegmentAlloc, 40 * MIB, 43 * MIB, (true, 50, 90));
+        check(Action::SegmentAlloc, 40 * MIB, 48 * MIB, (false, 50, 90));
         // 5 MiB would have needed a segment of 20.
         check(Action::SegmentAlloc, 5 * MIB, 900 * MIB, (false, 50, 70));
         check(Action::SegmentMap, 40 * MIB, 900 * MIB, (false, 50, 90));
@@ -349,8 +379,11 @@ mod tests {
             room.at_most().map(|most| most.limits(&Config::default(), rules(false)).reserved)
         };
         assert_eq!(at_most(900 * MIB), Some(Some(90 * MIB - 1)));
-        // Of the driver it is known.
-        assert_eq!(at_most(6 * MIB), None);
+        // The driver had no more.
+        assert_eq!(at_most(0), None);
+        let of_driver = room(&[20 * MIB, 30 * MIB], Action::SegmentAlloc, 40 * MIB, 6 * MIB, (None, None));
+        let most = of_driver.at_most().map(|most| most.limits(&Config::default(), rules(false)).capacity);
+        assert_eq!(most, Some(Some(56 * MIB)));
         assert_eq!(Room { source: RoomSource::Told(7), fraction: None }.at_most(), None);
     }
 
@@ -387,6 +420,23 @@ mod tests {
     }
 
     #[test]
+    fn of_expandable_segments_the_driver_may_refuse_a_page() {
+        let own = Config { expandable_segments: true, ..Config::default() };
+        let given = Given::default();
+        let given = Given { reserved: 560 * MIB, page: own.large_segment, ..given };
+        let check = |asked: u64, free: u64, want: (bool, u64, u64)| {
+            let wanted = obtained(asked * MIB, &own);
+            let failure = Failure { event: EventIdx(4), free: free * MIB, reserved: 560 * MIB, wanted };
+            let refusal = Given { failures: vec![failure], ..given.clone() }.in_all(None).unwrap();
+            let found = (refusal.by_fraction, refusal.at_least / MIB, refusal.below / MIB);
+            assert_eq!(found, want, "{asked} {free}");
+        };
+        // 75 MiB take four pages.
+        check(75, 78, (false, 560, 640));
+        check(100, 30, (false, 560, 660));
+    }
+
+    #[test]
     fn garbage_that_is_collected_tells_no_limit_where_requests_failed() {
         let check = |threshold: f64, below: u64| {
             let mut symbols = vramscope_model::Symbols::default();
@@ -413,7 +463,13 @@ mod tests {
         let of = |refused| Room::of(device, &lifetimes, &Config::default(), refused, None, None);
         assert_eq!(of(None).source, RoomSource::Unknown);
         let room = of(Some(30 * MIB));
-        let want = Refusal { event: None, by_fraction: false, at_least: 20 * MIB, below: 30 * MIB };
+        let want = Refusal {
+            event: None,
+            by_fraction: false,
+            at_least: 20 * MIB,
+            below: 30 * MIB,
+            most: 30 * MIB - 1,
+        };
         assert_eq!(room.source, RoomSource::Recorded(want));
         assert!(room.is_guess());
         assert_eq!(room.limits(&Config::default(), rules(false)).capacity, Some(20 * MIB));

@@ -173,6 +173,7 @@ impl Shortfall {
                 by_fraction: false,
                 at_least: capacity.0,
                 below: capacity.0.saturating_add(1),
+                most: capacity.0,
             },
             returned,
         };

@@ -36,18 +36,29 @@ pub(crate) fn legend(answer: &WhatIf) -> String {
     } else {
         "needs: the most bytes reserved at any moment"
     };
+    let change = answer.begun_anew.map_or_else(String::new, |base| {
+        format!(
+            "; change: from {}, the peak of the recording's own setting without what was left over from before the recording",
+            human(base)
+        )
+    });
     format!(
-        "{most}; unused: the share of them that was never in use at once; segs: the most segments; calls: of the driver"
+        "{most}{change}; unused: the share of them that was never in use at once; segs: the most segments; calls: of the driver"
     )
 }
 
 /// Stands for a figure that there is none of, as memory ran out before the end.
 const NONE: &str = "–";
 
-/// The figures of a setting, in the order of the columns.
-pub(crate) fn figures(setting: &Setting, own: Option<&Setting>) -> [String; 6] {
-    let change = match own {
-        Some(own) if !setting.is_own => change_share(own.needed(), setting.needed()),
+/// The peak that others are compared with.
+pub(crate) fn base(answer: &WhatIf) -> Option<u64> {
+    answer.begun_anew.or_else(|| answer.settings.first().map(Setting::needed))
+}
+
+/// The figures of a setting, in the order of the columns. `base` is the peak that it is compared with.
+pub(crate) fn figures(setting: &Setting, base: Option<u64>) -> [String; 6] {
+    let change = match base {
+        Some(base) if !setting.is_own => change_share(base, setting.needed()),
         _ => String::new(),
     };
     let [end, unused, segments, calls] = if setting.oom.is_some() {

@@ -256,3 +256,17 @@ fn every_document_has_a_schema_with_words_for_each_field() {
         }
     }
 }
+
+#[test]
+fn changes_are_from_the_peak_that_the_headline_compares_with() {
+    let mut answer = fixture::whatif::lower();
+    answer.begun_anew = Some(1496 << 20);
+    let shown = text::whatif::render(&answer, &plain(&Excerpts::default()));
+    let row = shown.lines().find(|line| line.contains("748.0 MiB")).unwrap();
+    assert!(row.contains("-50 %"), "{row}");
+    let said = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("change: from 1.5 GiB, the peak of the recording's own setting without"),
+        "{shown}"
+    );
+}

@@ -1,6 +1,7 @@
 //! What `whatif` says: what the run would have needed under other settings of the allocator.
 
 mod caveats;
+mod ending;
 mod found;
 mod run;
 mod words;
@@ -54,8 +55,13 @@ pub struct WhatIf {
     pub limits: Limits,
     /// What came of each setting; the recording's own is the first.
     pub settings: Vec<Setting>,
+    /// Whether a request failed when recorded that the replay serves under the recording's own setting and limits.
+    pub failure_served: bool,
     /// Whether a set of sensible ones is among them.
     pub swept: bool,
+    /// The peak of reserved bytes that others are compared with, where that is not the recorded one: of the recording's own
+    /// setting begun anew, without what was left over from before the recording.
+    pub begun_anew: Option<u64>,
     /// Which of them is recommended, if any.
     pub recommended: Option<usize>,
     /// What kind of reason there is.

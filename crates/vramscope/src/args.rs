@@ -87,11 +87,24 @@ pub(crate) enum Command {
     /// Replays what the program asked for under other settings of PyTorch's caching allocator, and first under its own,
     /// to show how far that can be believed. Of several devices it takes the one where most was reserved.
     #[command(
-        after_help = "Exit status: 0 if memory suffices, 1 if it runs out under the recording's own settings (with \
+        after_help = "Exit status: 0 if memory suffices, 1 if it runs out under the recording's own settings, or a \
+                      request failed when recorded that the replay serves under them (with \
                       `--conf` and without `--sweep`: under all settings that were named), 2 if the command could not do \
                       its work."
     )]
     Whatif(Whatif),
+}
+
+impl Command {
+    /// What is read, as it was named.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        match self {
+            Self::Analyze(command) => &command.paths,
+            Self::Diff(command) => &command.paths,
+            Self::Inspect(command) => &command.paths,
+            Self::Whatif(command) => &command.paths,
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -35,7 +35,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let printer = Printer::new(&args.global);
-    let result = printer.check_output().and_then(|()| match &args.command {
+    let result = printer.check_output(args.command.paths()).and_then(|()| match &args.command {
         Command::Analyze(command) => commands::analyze::run(command, &args.global, &printer),
         Command::Diff(command) => commands::diff::run(command, &args.global, &printer),
         Command::Inspect(command) => commands::inspect::run(command, &args.global, &printer),

@@ -52,9 +52,13 @@ impl Printer {
     }
 
     /// Fails early where the answer could not be written in the end.
-    pub(crate) fn check_output(&self) -> anyhow::Result<()> {
+    pub(crate) fn check_output(&self, inputs: &[PathBuf]) -> anyhow::Result<()> {
         match &self.output {
             Some((path, false)) if path.symlink_metadata().is_ok() => Err(exists(path)),
+            Some((path, true)) if is_read(path, inputs) => Err(Failure::error(
+                format!("`{}` is read, so it cannot be written to", path.display()),
+                "give another name with `--output`",
+            )),
             _ => Ok(()),
         }
     }
@@ -145,6 +149,16 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
         .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+}
+
+/// Whether a file is among those that are read, by whatever name.
+fn is_read(path: &Path, inputs: &[PathBuf]) -> bool {
+    path.canonicalize().is_ok_and(|path| {
+        crate::inputs::find(inputs)
+            .files
+            .iter()
+            .any(|input| input.path.canonicalize().is_ok_and(|input| input == path))
+    })
 }
 
 fn exists(path: &Path) -> anyhow::Error {

@@ -340,6 +340,23 @@ fn no_file_is_overwritten_unless_told() {
 }
 
 #[test]
+fn what_is_read_is_never_overwritten() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("snapshot.pickle");
+    std::fs::copy(corpus("recordings/cuda_graph/step10.pickle"), &file).unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let (within, of) = (directory.path().to_str().unwrap(), file.to_str().unwrap());
+    for command in ["analyze", "diff", "inspect", "whatif"] {
+        for input in [of, within] {
+            let (status, _, err) = run(&[command, input, "-o", of, "--force"]);
+            assert_eq!(status, 2, "{command}");
+            assert!(err.contains("is read, so it cannot be written to"), "{command}: {err}");
+            assert_eq!(std::fs::read(&file).unwrap(), before, "{command}");
+        }
+    }
+}
+
+#[test]
 fn mistakes_in_arguments_exit_with_two() {
     for (args, wanted) in [
         (&["analyze"][..], "required"),

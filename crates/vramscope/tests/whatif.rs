@@ -202,3 +202,46 @@ fn every_recording_fits_a_narrow_terminal() {
     }
     assert!(n > 20, "{n}");
 }
+
+#[test]
+fn a_failure_that_is_not_reproduced_is_said_first_and_is_trouble() {
+    let (status, out) = run_whatif("whatif/random/recordings/graphs.default_limit.pickle.xz", &[]);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("the request that failed is served in the replay"), "{out}");
+    assert!(out.contains("mind a request failed when recorded that is served here"), "{out}");
+    assert!(!out.contains("export PYTORCH"), "{out}");
+}
+
+#[test]
+fn more_memory_than_what_failed_is_of_another_device() {
+    let recording = "whatif/failed/recordings/graph_leak/oom.pickle.xz";
+    let (_, out) = run_whatif(recording, &["--capacity", "100GiB"]);
+    assert!(out.contains("for this process; but the recording failed with less than 2,702.0 MiB"), "{out}");
+    assert!(out.contains("mind a request failed when recorded though less than 2,702.0 MiB"), "{out}");
+    let (_, out) = run_whatif(recording, &["--capacity", "1GiB"]);
+    assert!(!out.contains("but the recording failed"), "{out}");
+}
+
+#[test]
+fn a_setting_without_effect_is_no_rescue() {
+    for (recording, capacity) in [
+        ("more/recordings/two_leaks/step120.pickle.zst", "400MiB"),
+        ("whatif/limited/recordings/kv_cache.pickle.xz", "280MiB"),
+    ] {
+        let (_, out) = run_whatif(recording, &["--capacity", capacity, "--conf", "max_split_size_mb:900000"]);
+        assert!(!out.contains("export PYTORCH"), "{recording}: {out}");
+    }
+}
+
+#[test]
+fn a_program_that_went_on_is_told_as_such() {
+    let (status, out) = run_whatif("more/recordings/oom_retry/step40.pickle.zst", &[]);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("can be reserved; the program went on without it"), "{out}");
+}
+
+/// What is shown for a recording of the corpus, with single spaces.
+fn run_whatif(recording: &str, args: &[&str]) -> (i32, String) {
+    let (status, out, _) = run(&corpus(recording), args);
+    (status, out.split_whitespace().collect::<Vec<_>>().join(" "))
+}

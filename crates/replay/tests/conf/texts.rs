@@ -175,6 +175,9 @@ fn what_is_taken_may_be_worth_a_word() {
         "max_split_size_mb:128MB",
         "max_split_size_mb:-1",
         "max_split_size_mb:64,max_split_size_mb:128",
+        "large_segment_size_mb:13,expandable_segments:True",
+        "large_segment_size_mb:13",
+        "large_segment_size_mb:12,expandable_segments:True",
         "release_lock_on_cudamalloc:True",
         "pinned_num_register_threads:8",
         "graph_capture_record_stream_reuse:True",
@@ -192,6 +195,12 @@ fn what_is_taken_may_be_worth_a_word() {
     `max_split_size_mb:-1` is no limit: it is read as a size that no block has
     "max_split_size_mb:64,max_split_size_mb:128"
     `max_split_size_mb` is given more than once; what comes later counts
+    "large_segment_size_mb:13,expandable_segments:True"
+    `large_segment_size_mb:13` is no multiple of 2: with `expandable_segments:True` every large request fails with an error of the driver; write `large_segment_size_mb:14`
+    "large_segment_size_mb:13"
+
+    "large_segment_size_mb:12,expandable_segments:True"
+
     "release_lock_on_cudamalloc:True"
     `release_lock_on_cudamalloc` has no effect on what is simulated: it only changes when the allocator locks
     "pinned_num_register_threads:8"

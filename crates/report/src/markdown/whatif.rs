@@ -22,7 +22,7 @@ pub fn render(answer: &WhatIf, verbose: bool) -> String {
         .map(|setting| {
             let is_recommended = recommended.is_some_and(|choice| std::ptr::eq(choice, setting));
             let name = name(setting);
-            let mut cells = trials::figures(setting, own).to_vec();
+            let mut cells = trials::figures(setting, trials::base(answer)).to_vec();
             cells.push(name);
             if is_recommended {
                 for cell in cells.iter_mut().filter(|cell| !cell.is_empty()) {

@@ -52,16 +52,16 @@ fn role(answer: &WhatIf) -> Role {
 /// The table of settings.
 fn settings(page: &mut Page, answer: &WhatIf, layout: &Layout<'_>) {
     let mut table = setting_table(&trials::HEADS);
-    let own = answer.settings.first();
+    let base = trials::base(answer);
     let recommended = answer.recommended.and_then(|i| answer.settings.get(i));
     let listing = trials::listing(answer, layout.verbose);
     for setting in listing.rows {
         let is_recommended = recommended.is_some_and(|choice| std::ptr::eq(choice, setting));
-        let figures = trials::figures(setting, own);
+        let figures = trials::figures(setting, base);
         let cells: Vec<Span> = figures
             .iter()
             .enumerate()
-            .map(|(i, text)| Span::new(figure_role(i, setting, own), text))
+            .map(|(i, text)| Span::new(figure_role(i, setting, base), text))
             .collect();
         let role = if is_recommended { Role::Good } else { Role::Plain };
         setting_rows(&mut table, cells, setting, role);
@@ -83,11 +83,11 @@ fn settings(page: &mut Page, answer: &WhatIf, layout: &Layout<'_>) {
     page.paragraph(Span::default(), 0, &trials::legend(answer));
 }
 
-fn figure_role(column: usize, setting: &Setting, own: Option<&Setting>) -> Role {
-    let Some(own) = own else { return Role::Plain };
+fn figure_role(column: usize, setting: &Setting, base: Option<u64>) -> Role {
+    let Some(base) = base else { return Role::Plain };
     match column {
-        1 if setting.needed() < own.needed() => Role::Good,
-        1 if setting.needed() > own.needed() => Role::Warn,
+        1 if setting.needed() < base => Role::Good,
+        1 if setting.needed() > base => Role::Warn,
         2 if setting.oom.is_some() => Role::Bad,
         _ => Role::Plain,
     }

@@ -1,9 +1,12 @@
 //! What to keep in mind when reading the figures.
 
+use vramscope_model::EventIdx;
+
+use super::ending::Ending;
 use super::found::Found;
-use super::words::{counted, name, times};
+use super::words::{counted, name, times, when};
 use super::{LimitSource, Limits, SelfCheck, Setting};
-use crate::quantity::{bytes, percent};
+use crate::quantity::{bytes, mebibytes, percent};
 
 /// Where more than this share of the peak was cached when the recording began, other settings are hard to tell.
 const MUCH_CACHED: f64 = 0.1;
@@ -11,8 +14,15 @@ const MUCH_CACHED: f64 = 0.1;
 const WIDE_SHARE: f64 = 0.02;
 
 /// Each as one sentence, those that change the figures most first.
-pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings: &[Setting]) -> Vec<String> {
-    let mut all = Vec::new();
+pub(super) fn of(
+    found: &Found<'_>,
+    check: &SelfCheck,
+    limits: &Limits,
+    settings: &[Setting],
+    ending: Ending,
+    step_of: impl Fn(EventIdx) -> Option<u64>,
+) -> Vec<String> {
+    let mut all = about_the_ending(ending, step_of);
     if !check.exact {
         let off = check.recorded_peak.abs_diff(check.replayed_peak);
         all.push(if off == 0 {
@@ -39,18 +49,59 @@ pub(super) fn of(found: &Found<'_>, check: &SelfCheck, limits: &Limits, settings
             bytes(check.private_peak)
         ));
     }
-    if check.empty_cache_calls > 0 {
-        let times = times(check.empty_cache_calls);
-        all.push(format!(
-            "unused memory went back to the driver without need {times}: that is taken for `empty_cache()`, and done under every \
-             setting"
-        ));
-    }
+    let in_doubt = found.reproduction.flush_in_doubt.then(|| {
+        let peak = || found.trials.first().map_or(0, |own| own.outcome.peak_reserved);
+        found.reproduction.refused.unwrap_or_else(peak)
+    });
+    all.extend(about_flushes(check.empty_cache_calls, in_doubt));
     all.push(
         "the program is taken to ask for the same under every setting; autotuning, and code that looks at how much is free, \
          may not"
             .to_owned(),
     );
+    all
+}
+
+/// Memory that went back without need. If it may have been short, `limit` is what could be reserved then.
+fn about_flushes(calls: u64, limit: Option<u64>) -> Option<String> {
+    if let Some(limit) = limit {
+        return Some(format!(
+            "once all unused memory went back right before a request: taken for `empty_cache()`, but it may be that memory was \
+             short (then the limit is about {})",
+            bytes(limit)
+        ));
+    }
+    (calls > 0).then(|| {
+        format!(
+            "unused memory went back to the driver without need {}: that is taken for `empty_cache()`, and done under every \
+             setting",
+            times(calls)
+        )
+    })
+}
+
+fn about_the_ending(ending: Ending, step_of: impl Fn(EventIdx) -> Option<u64>) -> Vec<String> {
+    let mut all = Vec::new();
+    if ending.served {
+        all.push(
+            "a request failed when recorded that is served here under the recording's own setting: the replay does not show why, \
+             so neither does it show what would help"
+                .to_owned(),
+        );
+    }
+    if let Some(below) = ending.told_beyond {
+        all.push(format!(
+            "a request failed when recorded though less than {} would have been reserved: the device had less left for this process \
+             (others use it, too), or a memory fraction was set; all figures are for another device than that",
+            mebibytes(below)
+        ));
+    }
+    if let Some(event) = ending.survived {
+        all.push(format!(
+            "the program went on after the request that failed {}: what it asked for then is replayed as well where memory suffices",
+            when(event.0.into(), step_of(event))
+        ));
+    }
     all
 }
 
@@ -161,4 +212,18 @@ pub(super) fn fractions(found: &Found<'_>) -> Vec<(f64, u64)> {
 
 fn fraction_of(found: &Found<'_>, i: usize) -> Option<f64> {
     found.room.fraction_of_unknown(&found.candidates.get(i)?.config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whether_memory_went_back_for_want_is_left_open_where_it_is_not_known() {
+        assert_eq!(about_flushes(0, None), None);
+        let check =
+            |limit, want: &str| assert!(about_flushes(1, limit).is_some_and(|told| told.contains(want)));
+        check(None, "without need once: that is taken for `empty_cache()`, and done under every setting");
+        check(Some(376 << 20), "but it may be that memory was short (then the limit is about 376.0 MiB)");
+    }
 }

@@ -10,7 +10,7 @@ use vramscope_replay::{Steps, Window};
 
 use super::{
     self as view, Divergence, LimitSource, OtherDevice, OutOfMemory, SelfCheck, Setting, WhatIf, caveats,
-    words,
+    ending::Ending, words,
 };
 use crate::place;
 
@@ -28,6 +28,8 @@ pub(super) struct Found<'a> {
     pub(super) blocks_before: u64,
     pub(super) rules: Rules,
     pub(super) room: Room,
+    /// What the recording tells of it, where the user told more.
+    pub(super) refusal: Option<Refusal>,
     pub(super) reproduction: &'a Reproduction,
     pub(super) candidates: Vec<Candidate>,
     /// One for each candidate; the first is of the recording's own settings.
@@ -42,7 +44,8 @@ impl Found<'_> {
     pub(super) fn answer(self) -> Option<WhatIf> {
         let &Reproduction { recorded, reproduced, ref outcome, .. } = self.reproduction;
         let bytes = self.recorded_peak.abs_diff(outcome.peak_reserved);
-        let doubt = Doubt { bytes, recorded, reproduced };
+        let ending = Ending::of(self.device, self.room, self.refusal, self.trials.first()?);
+        let doubt = Doubt { bytes, recorded, reproduced, serves_what_failed: ending.served };
         let judgement = recommend(&self.trials, doubt)?;
         let whole = Window { from: EventIdx(0), to: EventIdx(self.device.events.len() as u32) };
         let steps = Steps::of(self.device, &self.recording.annotations, self.symbols, whole);
@@ -59,11 +62,27 @@ impl Found<'_> {
             })
             .collect();
         let self_check = self.self_check(step_of);
-        let limits = self.limits(step_of);
-        let told =
-            words::tell(&judgement, &settings, &limits, &self_check, (!self.swept).then_some(self.asked));
-        let caveats = caveats::of(&self, &self_check, &limits, &settings);
+        let mut limits = self.limits(step_of);
+        if let Some(below) = ending.told_beyond {
+            limits.words = format!(
+                "{}; but the recording failed with less than {}",
+                limits.words,
+                crate::quantity::mebibytes(below)
+            );
+        }
+        let told = words::tell(
+            &judgement,
+            &settings,
+            &limits,
+            &self_check,
+            ending,
+            (!self.swept).then_some(self.asked),
+        );
+        let caveats = caveats::of(&self, &self_check, &limits, &settings, ending, step_of);
         let Judgement { choice, .. } = judgement;
+        let own = self.trials.first().filter(|own| own.outcome.oom.is_none());
+        let begun_anew =
+            own.filter(|own| own.comparable_peak() < own.outcome.peak_reserved).map(Trial::comparable_peak);
         Some(WhatIf {
             files: self.files,
             torch: self.torch,
@@ -74,7 +93,9 @@ impl Found<'_> {
             self_check,
             limits,
             settings,
+            failure_served: ending.served,
             swept: self.swept,
+            begun_anew,
             recommended: choice,
             reason_kind: told.kind,
             headline: told.headline,

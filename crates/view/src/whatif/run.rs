@@ -47,9 +47,17 @@ pub fn whatif(
         // Nothing failed in the recording.
         room.source = RoomSource::Unknown;
     }
+    let refusal =
+        match options.capacity.map(|_| Room::of(device, lifetimes, &own.config, refused, None, None)) {
+            Some(Room { source: RoomSource::Recorded(refusal), .. }) => Some(refusal),
+            _ => None,
+        };
     let rules = simulation.rules();
     let candidates = candidates(&Asked { lifetimes, own: &own, rules, room }, options)?;
     let anew = (lifetimes.n_before() > 0).then(|| simulation.run_anew(&own.config, &Limits::default()));
+    let limits = room.limits(&own.config, rules);
+    let anew_within = (lifetimes.n_before() > 0 && limits != Limits::default())
+        .then(|| simulation.run_anew(&own.config, &limits));
     let candidates: Vec<Candidate> = std::iter::once(own).chain(candidates).collect();
 
     let done = AtomicUsize::new(0);
@@ -64,6 +72,7 @@ pub fn whatif(
         .collect();
     if let Some(own) = trials.first_mut() {
         own.anew = anew;
+        own.anew_within = anew_within;
     }
 
     let found = Found {
@@ -78,6 +87,7 @@ pub fn whatif(
         blocks_before: lifetimes.n_before() as u64,
         rules,
         room,
+        refusal,
         reproduction: simulation.reproduction(),
         candidates,
         trials,
@@ -102,7 +112,7 @@ fn run(simulation: &Simulation, room: Room, candidate: &Candidate) -> Trial {
         let with_all = simulation.run_anew(&candidate.config, &Limits::default());
         if with_all.rescued.is_empty() { whole } else { with_all }
     });
-    Trial { conf: candidate.conf.clone(), outcome, spread, unlimited, limit, anew: None }
+    Trial { conf: candidate.conf.clone(), outcome, spread, unlimited, limit, anew: None, anew_within: None }
 }
 
 /// The device that is replayed.

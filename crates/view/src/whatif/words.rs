@@ -4,6 +4,7 @@ use vramscope_detect::recommendation::{Cost, Judgement, Reason, WORTH_BYTES};
 use vramscope_detect::{Refusal, Room, RoomSource};
 use vramscope_model::EventIdx;
 
+use super::ending::Ending;
 use super::{LimitSource, Limits, ReasonKind, SelfCheck, Setting};
 use crate::quantity::{bytes, grouped, mebibytes, percent};
 
@@ -21,14 +22,22 @@ pub(super) fn tell(
     settings: &[Setting],
     limits: &Limits,
     check: &SelfCheck,
+    ending: Ending,
     only_asked: Option<usize>,
 ) -> Told {
-    let (kind, mut headline, reason) = conclusion(judgement, settings, limits, check);
+    let (kind, mut headline, reason) = conclusion(judgement, settings, limits, check, ending);
     // Who asks about one setting wants to know about that one.
     if let (Some(1), [own, asked]) = (only_asked, settings)
         && matches!(kind, ReasonKind::LiveMemory | ReasonKind::NoGain)
     {
-        headline = comparison(own, asked);
+        let base = match judgement.reason {
+            Reason::NoGain { from, .. } | Reason::LiveMemory { reserved: from, .. } => from,
+            _ => own.needed(),
+        };
+        headline = comparison(base, own, asked);
+    }
+    if ending.goes_on && matches!(kind, ReasonKind::Fits | ReasonKind::TooMuchAtOnce | ReasonKind::NoneFits) {
+        headline.push_str("; the program went on without it");
     }
     let trade_offs = judgement
         .choice
@@ -43,6 +52,7 @@ fn conclusion(
     settings: &[Setting],
     limits: &Limits,
     check: &SelfCheck,
+    ending: Ending,
 ) -> (ReasonKind, String, String) {
     let named = |i: usize| settings.get(i).map(name).unwrap_or_default();
     let chosen = judgement.choice.map(named).unwrap_or_default();
@@ -54,11 +64,13 @@ fn conclusion(
             (ReasonKind::Lower, headline, why_this_one(settings, judgement, saved))
         }
         Reason::Fits { peak, limit } => {
-            let headline = format!(
-                "with {chosen} memory would not have run out: it peaks at {} of {}",
-                mebibytes(peak),
-                mebibytes(limit)
-            );
+            let served = if ending.is_last {
+                "the request that failed would have been served"
+            } else {
+                "memory would not have run out"
+            };
+            let headline =
+                format!("with {chosen} {served}: it peaks at {} of {}", mebibytes(peak), mebibytes(limit));
             let left = mebibytes(limit.saturating_sub(peak));
             let reason = match limits.source {
                 LimitSource::Recorded => {
@@ -67,6 +79,15 @@ fn conclusion(
                     )
                 }
                 _ => format!("it leaves {left} of what can be reserved"),
+            };
+            let reason = match settings.first().and_then(|own| own.oom.as_ref()) {
+                Some(oom) if ending.is_last && is_nearly(oom.allocated.saturating_add(oom.size), limit) => {
+                    format!(
+                        "{reason}. What is in use and asked for comes to {} of the limit, so this puts it off rather than solves it",
+                        percent(oom.allocated.saturating_add(oom.size), limit)
+                    )
+                }
+                _ => reason,
             };
             (ReasonKind::Fits, headline, reason)
         }
@@ -98,25 +119,54 @@ fn conclusion(
             };
             (ReasonKind::TooMuchAtOnce, headline, reason)
         }
+        // Some fit, but not whatever a recording does not tell.
+        Reason::NoneFits { least, needed, limit }
+            if settings.get(least).is_some_and(|least| least.oom.is_none()) =>
+        {
+            let headline = format!(
+                "no setting surely helps: with {} memory may suffice, at {} of {}",
+                named(least),
+                mebibytes(needed),
+                mebibytes(limit)
+            );
+            let reason =
+                "where the driver puts memory and what was there before decide whether it does".to_owned();
+            (ReasonKind::NoneFits, headline, reason)
+        }
         Reason::NoneFits { least, needed, limit } => {
             let headline = format!(
                 "memory runs out under every setting tried: the least that any needs is {}, and {} can be reserved",
                 mebibytes(needed),
                 mebibytes(limit)
             );
-            let missing = mebibytes(needed.saturating_sub(limit));
-            (
-                ReasonKind::NoneFits,
-                headline,
-                format!("{} needs least, and {missing} are missing even so", named(least)),
-            )
+            let reason = match needed.checked_sub(limit) {
+                None | Some(0) => format!(
+                    "{} needs least, and no more than that; but a limit is compared with all of a request, also where a part of it \
+                     would do",
+                    named(least)
+                ),
+                Some(missing) => {
+                    format!("{} needs least, and {} are missing even so", named(least), mebibytes(missing))
+                }
+            };
+            (ReasonKind::NoneFits, headline, reason)
         }
         Reason::NoGain { from, best } => no_gain(settings, from, best),
+        Reason::Unreliable if ending.served => (
+            ReasonKind::Unreliable,
+            "the request that failed is served in the replay, so what would have helped cannot be told"
+                .to_owned(),
+            "under the recording's own setting and within the limits that it shows, memory suffices"
+                .to_owned(),
+        ),
         Reason::Unreliable => {
+            let peaks = if check.replayed_peak == check.recorded_peak {
+                format!("it peaks at {} as the recording does, but", bytes(check.replayed_peak))
+            } else {
+                format!("it peaks at {}, and", instead(check.replayed_peak, check.recorded_peak))
+            };
             let reason = format!(
-                "under the recording's own setting it peaks at {} where the recording peaks at {}, and makes {} of {}",
-                bytes(check.replayed_peak),
-                bytes(check.recorded_peak),
+                "under the recording's own setting {peaks} makes {} of {}",
                 grouped(check.reproduced),
                 counted(check.recorded, "recorded segment event")
             );
@@ -127,6 +177,12 @@ fn conclusion(
             )
         }
     }
+}
+
+/// Whether so much is in use that a few requests more fill the rest.
+fn is_nearly(used: u64, limit: u64) -> bool {
+    const NEARLY: f64 = 0.9;
+    used as f64 >= NEARLY * limit as f64
 }
 
 /// What to do where no setting helps.
@@ -164,6 +220,12 @@ fn no_gain(settings: &[Setting], from: u64, best: Option<usize>) -> (ReasonKind,
     } else {
         bytes(from)
     };
+    // Where memory runs out only for what was left over, anything else is as good.
+    let over = if own.is_some_and(|own| own.oom.is_some()) {
+        "; begun anew, without what was left over from before the recording, its own setting would do as well"
+    } else {
+        ""
+    };
     let (headline, reason) = match best.and_then(|best| settings.get(best)) {
         Some(best) => {
             let saved = from.saturating_sub(best.peak_reserved);
@@ -195,11 +257,11 @@ fn no_gain(settings: &[Setting], from: u64, best: Option<usize>) -> (ReasonKind,
             (headline, reason)
         }
     };
-    (ReasonKind::NoGain, headline, reason)
+    (ReasonKind::NoGain, headline, format!("{reason}{over}"))
 }
 
 /// One setting beside the recording's own.
-fn comparison(own: &Setting, asked: &Setting) -> String {
+fn comparison(from: u64, own: &Setting, asked: &Setting) -> String {
     let name = name(asked);
     if let Some(oom) = &asked.oom {
         return format!(
@@ -209,13 +271,18 @@ fn comparison(own: &Setting, asked: &Setting) -> String {
             bytes(asked.needed())
         );
     }
-    let (to, from) = (asked.peak_reserved, own.peak_reserved);
+    let to = asked.peak_reserved;
     let change = match to.cmp(&from) {
         std::cmp::Ordering::Equal => return format!("{name} would have peaked at {} as well", bytes(to)),
         std::cmp::Ordering::Less => format!("{} less", percent(from - to, from)),
         std::cmp::Ordering::Greater => format!("{} more", percent_more(to - from, from)),
     };
-    format!("{name} would have peaked at {} ({change})", instead(to, from))
+    let left_over = if own.oom.is_none() && from < own.peak_reserved {
+        ", compared with the recording's own setting without what was left over from before the recording"
+    } else {
+        ""
+    };
+    format!("{name} would have peaked at {} ({change}){left_over}", instead(to, from))
 }
 
 /// Bytes instead of others, in a unit in which they differ.
@@ -258,7 +325,7 @@ fn trade_offs(judgement: &Judgement, own: &Setting, choice: &Setting) -> Vec<Str
 
 fn cost_in_words(cost: Cost, own: &Setting, choice: &Setting) -> String {
     match cost {
-        Cost::DriverCalls(_, None) => format!("the driver is called: {}", calls_of(choice)),
+        Cost::DriverCalls(_, None) => format!("with the setting the driver is called: {}", calls_of(choice)),
         Cost::DriverCalls(calls, Some(before)) => {
             let verdict = if calls.saturating_mul(10) < before.saturating_mul(9) {
                 "less often"
@@ -355,6 +422,9 @@ pub(super) fn limits(
 ) -> String {
     let mut told = vec![source(limits, room, step_of)];
     told.extend(fractions.iter().map(|&(fraction, least)| {
+        if fraction <= 0.0 {
+            return format!("With the memory fraction of {fraction} no request is served on any device; it is left out here");
+        }
         format!(
             "The figures hold for devices of {} or more, where the memory fraction of {fraction} is no limit; for smaller ones give \
              `--capacity`",
@@ -386,7 +456,7 @@ fn source(limits: &Limits, room: &Room, step_of: impl Fn(EventIdx) -> Option<u64
             }
             None => format!("the device has {} for this process", bytes(capacity)),
         },
-        RoomSource::Recorded(Refusal { event, by_fraction, at_least, below }) => {
+        RoomSource::Recorded(Refusal { event, by_fraction, at_least, below, .. }) => {
             let who = match event.map(|event| when(event.0.into(), step_of(event))) {
                 Some(when) if by_fraction => {
                     format!(
@@ -437,7 +507,7 @@ mod tests {
         let unlimited = needed.map(outcome);
         let outcome = outcome(reserved);
         let spread = Spread::of(&outcome);
-        Trial { conf: conf.to_owned(), outcome, spread, unlimited, limit, anew: None }
+        Trial { conf: conf.to_owned(), outcome, spread, unlimited, limit, anew: None, anew_within: None }
     }
 
     fn setting(trial: &Trial, is_own: bool) -> Setting {
@@ -495,7 +565,7 @@ mod tests {
         let trials: Vec<Trial> = cases.iter().map(|case| trial(case, limit)).collect();
         let settings: Vec<Setting> = trials.iter().enumerate().map(|(i, t)| setting(t, i == 0)).collect();
         let judgement = recommend(&trials, Doubt::default()).unwrap();
-        tell(&judgement, &settings, &limits(limit), &SelfCheck::default(), only_asked)
+        tell(&judgement, &settings, &limits(limit), &SelfCheck::default(), Ending::default(), only_asked)
     }
 
     fn check(cases: &[Case], limit: Option<u64>, only_asked: Option<usize>, headline: &str, reason: &str) {
@@ -609,7 +679,69 @@ mod tests {
             "with `e:1` memory would not have run out: it peaks at 980.0 MiB of 1,000.0 MiB",
             "it leaves 20.0 MiB of what can be reserved",
         );
-        assert_eq!(told(&cases, Some(1000), None).trade_offs, ["the driver is called: 10 × cudaMalloc"]);
+        assert_eq!(
+            told(&cases, Some(1000), None).trade_offs,
+            ["with the setting the driver is called: 10 × cudaMalloc"]
+        );
+    }
+
+    #[test]
+    fn the_request_that_failed_is_not_the_end_of_all_trouble() {
+        let reason = |allocated: u64, ending: Ending| {
+            let trials: Vec<Trial> =
+                [Case("", 1000, allocated, Some(1100)), Case("e:1", 980, allocated, None)]
+                    .iter()
+                    .map(|case| trial(case, Some(1000 * MIB)))
+                    .collect();
+            let settings: Vec<Setting> = trials.iter().enumerate().map(|(i, t)| setting(t, i == 0)).collect();
+            let judgement = recommend(&trials, Doubt::default()).unwrap();
+            let told =
+                tell(&judgement, &settings, &limits(Some(1000 * MIB)), &SelfCheck::default(), ending, None);
+            format!("{}. {}", told.headline, told.reason)
+        };
+        let last = Ending { is_last: true, ..Ending::default() };
+        assert_eq!(
+            reason(600, last),
+            "with `e:1` the request that failed would have been served: it peaks at 980.0 MiB of 1,000.0 MiB. it leaves 20.0 MiB \
+             of what can be reserved"
+        );
+        assert_eq!(
+            reason(900, last),
+            "with `e:1` the request that failed would have been served: it peaks at 980.0 MiB of 1,000.0 MiB. it leaves 20.0 MiB \
+             of what can be reserved. What is in use and asked for comes to 96 % of the limit, so this puts it off rather than \
+             solves it"
+        );
+        assert!(reason(600, Ending { goes_on: true, ..last }).contains("; the program went on without it"));
+    }
+
+    #[test]
+    fn a_replay_without_the_failure_is_told_as_such() {
+        let trials: Vec<Trial> =
+            [Case("", 1000, 600, None), Case("e:1", 700, 600, None)].iter().map(|c| trial(c, None)).collect();
+        let settings: Vec<Setting> = trials.iter().enumerate().map(|(i, t)| setting(t, i == 0)).collect();
+        let doubt = |serves_what_failed, recorded| Doubt { serves_what_failed, recorded, ..Doubt::default() };
+        let told = |doubt, ending| {
+            let check = SelfCheck {
+                recorded: 113,
+                reproduced: 1,
+                recorded_peak: 40 * MIB,
+                replayed_peak: 40 * MIB,
+                ..SelfCheck::default()
+            };
+            let judgement = recommend(&trials, doubt).unwrap();
+            tell(&judgement, &settings, &limits(None), &check, ending, None)
+        };
+        let served = told(doubt(true, 0), Ending { served: true, ..Ending::default() });
+        assert_eq!(served.kind, ReasonKind::Unreliable);
+        assert_eq!(
+            served.headline,
+            "the request that failed is served in the replay, so what would have helped cannot be told"
+        );
+        assert_eq!(
+            told(doubt(false, 113), Ending::default()).reason,
+            "under the recording's own setting it peaks at 40.0 MiB as the recording does, but makes 1 of 113 recorded segment \
+             events"
+        );
     }
 
     #[test]
@@ -646,6 +778,18 @@ mod tests {
             "the replay does not reproduce the recording exactly: 1,200 of 1,234 segment events, 3 of its own, 4,000 of 5,000 \
              blocks at the recorded address, 9 of the 10 blocks at the end; they part in step 12 (event 4,567): recorded is \
              20.0 MiB obtained, replayed nothing"
+        );
+    }
+
+    #[test]
+    fn of_a_fraction_of_nothing_no_device_has_enough() {
+        let room = Room { source: RoomSource::Unknown, fraction: None };
+        let said = super::limits(&limits(None), &room, &[(0.0, u64::MAX)], |_| None);
+        assert!(
+            said.ends_with(
+                ". With the memory fraction of 0 no request is served on any device; it is left out here"
+            ),
+            "{said}"
         );
     }
 

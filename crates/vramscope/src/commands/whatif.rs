@@ -45,5 +45,5 @@ pub(crate) fn run(args: &Whatif, global: &Global, printer: &Printer) -> anyhow::
 /// Whether memory runs out: of the settings that were asked about under each, else under the recording's own.
 fn runs_out(answer: &WhatIf) -> bool {
     let mut asked = answer.settings.iter().filter(|setting| answer.swept == setting.is_own);
-    asked.all(|setting| setting.oom.is_some())
+    (answer.swept && answer.failure_served) || asked.all(|setting| setting.oom.is_some())
 }

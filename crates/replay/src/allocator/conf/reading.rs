@@ -22,6 +22,7 @@ pub(super) fn read(text: &str, rules: &Rules) -> Result<(Config, Vec<ConfWarning
             seen.push(item.key.name);
         }
     }
+    reading.mapping(&settings);
     // A mistake in a value stands before the one that ends the structure.
     error.map_or(Ok((reading.config, reading.warnings)), Err)
 }
@@ -53,6 +54,18 @@ impl Reading<'_> {
         }
         self.config.max_non_split_rounding = self.config.large_segment;
         Ok(())
+    }
+
+    /// Memory is mapped by 2 MiB.
+    fn mapping(&mut self, items: &[Item]) {
+        let of_size = |item: &&Item| item.key.sets == Sets::LargeSegment;
+        let mib = self.config.large_segment / MIB;
+        if self.config.expandable_segments
+            && mib % 2 == 1
+            && let Some(item) = items.iter().rev().find(of_size)
+        {
+            self.warn(&item.name, Notice::Unmappable { key: item.key.name, mib });
+        }
     }
 
     fn item(&mut self, item: &Item) -> Result<(), ConfError> {

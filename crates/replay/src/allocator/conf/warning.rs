@@ -64,6 +64,13 @@ pub enum Notice {
         /// What was given.
         value: String,
     },
+    /// Large requests fail in expandable segments: the driver maps whole 2 MiB only.
+    Unmappable {
+        /// The setting.
+        key: &'static str,
+        /// The size of a large segment in MiB.
+        mib: u64,
+    },
     /// The setting stands in the text before.
     Repeated {
         /// The setting.
@@ -110,6 +117,12 @@ impl fmt::Display for ConfWarning {
             Notice::NoLimit { key, value } => {
                 write!(f, "`{key}:{value}` is no limit: it is read as a size that no block has")
             }
+            Notice::Unmappable { key, mib } => write!(
+                f,
+                "`{key}:{mib}` is no multiple of 2: with `expandable_segments:True` every large request fails with an error \
+                 of the driver; write `{key}:{}`",
+                mib.saturating_add(1)
+            ),
             Notice::Repeated { key } => write!(f, "`{key}` is given more than once; what comes later counts"),
             Notice::Unrecorded => f.write_str(
                 "the file does not state the allocator's settings (torch 2.3 and later do); the defaults are taken",
