@@ -48,18 +48,19 @@ pub(crate) fn why_none(tried: &TriedSettings) -> Option<String> {
     let n = count(tried.count(), "setting");
     let why = match tried.judgement.reason {
         Reason::Lower { .. } | Reason::Fits { .. } => return None,
-        Reason::LiveMemory { allocated, reserved } => format!(
-            "no allocator setting helps: of the peak of {} reserved, {} were in use",
-            Bytes(reserved),
-            Bytes(allocated)
-        ),
+        Reason::LiveMemory { allocated, reserved } => {
+            let (reserved, allocated) = apart(Bytes(reserved), Bytes(allocated));
+            format!(
+                "no allocator setting helps: at the peak {reserved} were reserved and {allocated} of them in use"
+            )
+        }
         Reason::TooMuchAtOnce { .. } | Reason::NoneFits { .. } if tried.perhaps.is_some() => {
             perhaps(tried, &n)?
         }
         Reason::TooMuchAtOnce { failed, limit } => {
             let (held, limit) = apart(Bytes(failed.allocated), Bytes(limit));
             format!(
-                "none of {n} that were tried helps: at event {} a request for {} needs room beside {held} in use, and {limit} could be \
+                "none of the {n} that were tried helps: at event {} a request for {} needs room beside {held} in use, and {limit} could be \
                  reserved",
                 grouped(failed.event.0.into()),
                 Bytes(failed.size)
@@ -67,13 +68,13 @@ pub(crate) fn why_none(tried: &TriedSettings) -> Option<String> {
         }
         Reason::NoneFits { limit, .. } => {
             format!(
-                "none of {n} that were tried helps: memory runs out under each, as {} could be reserved",
+                "none of the {n} that were tried helps: memory runs out under each, as {} could be reserved",
                 Bytes(limit)
             )
         }
         Reason::NoGain { from, best: None } => {
             format!(
-                "no allocator setting helps: none of {n} that were tried peaks lower than {}",
+                "no allocator setting helps: none of the {n} that were tried peaks lower than {}",
                 Bytes(from)
             )
         }
@@ -81,7 +82,7 @@ pub(crate) fn why_none(tried: &TriedSettings) -> Option<String> {
             let best = tried.trials.get(best)?;
             let (peak, from) = apart(Bytes(best.outcome.peak_reserved), Bytes(from));
             format!(
-                "no allocator setting helps much: of {n} that were tried {} peaks lowest, at {peak} instead of {from}",
+                "no allocator setting helps much: of the {n} that were tried {} peaks lowest, at {peak} instead of {from}",
                 name(&best.conf)
             )
         }
@@ -105,7 +106,7 @@ fn perhaps(tried: &TriedSettings, n: &str) -> Option<String> {
     let RoomSource::Recorded(refusal) = tried.room.source else { return None };
     let (least, most) = apart(Bytes(refusal.at_least), Bytes(refusal.least_refused()));
     Some(format!(
-        "none of {n} that were tried surely helps; {} may: it reserves {}, and the limit lies between {least} and {most}",
+        "none of the {n} that were tried surely helps; {} may: it reserves {}, and the limit lies between {least} and {most}",
         name(&trial.conf),
         Bytes(trial.outcome.peak_reserved)
     ))
@@ -118,7 +119,10 @@ pub(crate) fn name(conf: &str) -> String {
 
 /// How far the peak of a trial may shift.
 fn shifts(trial: &Trial) -> String {
-    let Spread { low, high, .. } = trial.spread;
+    let Spread { low, high, may_run_out } = trial.spread;
+    if may_run_out {
+        return " (unless the driver puts memory elsewhere)".to_owned();
+    }
     let (least, most) = (Bytes(low).to_string(), Bytes(high).to_string());
     if least == most {
         return String::new();
@@ -160,5 +164,142 @@ fn doubt(tried: &TriedSettings) -> String {
             " (the replay parts from the recording, whose peak it misses by {}: figures may be as far off)",
             Bytes(tried.doubt.bytes)
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vramscope_model::EventIdx;
+    use vramscope_replay::allocator::{OutOfMemory, Outcome};
+
+    use super::*;
+    use crate::recommendation::{Doubt, recommend};
+    use crate::room::{Refusal, Room};
+
+    const MIB: u64 = 1 << 20;
+
+    /// A setting with its peaks of reserved and allocated MiB.
+    fn trial(conf: &str, reserved: u64, allocated: u64) -> Trial {
+        let outcome = Outcome {
+            peak_reserved: reserved * MIB,
+            peak_allocated: allocated * MIB,
+            segment_allocs: 46,
+            ..Outcome::default()
+        };
+        let spread = Spread::of(&outcome);
+        Trial { conf: conf.to_owned(), outcome, spread, unlimited: None, limit: None, anew: None }
+    }
+
+    /// The same where memory ran out at a request for 100 MiB, with 1,000 MiB to be had.
+    fn in_vain(conf: &str, allocated: u64) -> Trial {
+        let mut trial = trial(conf, 1000, allocated);
+        trial.outcome.oom = Some(OutOfMemory {
+            event: EventIdx(1234),
+            size: 100 * MIB,
+            reserved: 1000 * MIB,
+            allocated: allocated * MIB,
+            largest_free: 0,
+            free: 0,
+        });
+        trial.limit = Some(1000 * MIB);
+        trial
+    }
+
+    fn tried(trials: Vec<Trial>, off_by: u64) -> TriedSettings {
+        let doubt = Doubt { bytes: off_by * MIB, recorded: 1000, reproduced: 1000 };
+        let judgement = recommend(&trials, doubt).unwrap();
+        let source = if trials.iter().any(|trial| trial.limit.is_some()) {
+            let (at_least, below) = (1000 * MIB, 1100 * MIB);
+            RoomSource::Recorded(Refusal { event: None, by_fraction: true, at_least, below })
+        } else {
+            RoomSource::Unknown
+        };
+        let room = Room { source, fraction: None };
+        let (is_exact, recorded_peak) = (off_by == 0, 2550 * MIB);
+        TriedSettings { trials, judgement, room, perhaps: None, is_exact, doubt, recorded_peak }
+    }
+
+    fn check(tried: &TriedSettings, want: &str) {
+        assert_eq!(tried.in_words(), want);
+    }
+
+    #[test]
+    fn what_to_set_is_told_with_both_peaks_and_the_cost() {
+        let own = || trial("", 2550, 681);
+        check(
+            &tried(vec![own(), trial("e:1", 756, 679)], 0),
+            "set `PYTORCH_CUDA_ALLOC_CONF=e:1`: the run would have peaked at 756.0 MiB reserved instead of 2.5 GiB; the driver is \
+             called 46 times instead of 46",
+        );
+        check(
+            &tried(vec![trial("e:1", 2550, 681), trial("", 2400, 695)], 0),
+            "unset `PYTORCH_CUDA_ALLOC_CONF`: the run would have peaked at 2.3 GiB reserved instead of 2.5 GiB; the driver is called \
+             46 times instead of 46; 14.0 MiB more are lost to rounding at the peak",
+        );
+        let shifting = Trial {
+            spread: Spread { low: 700 * MIB, high: 800 * MIB, may_run_out: false },
+            ..trial("e:1", 756, 679)
+        };
+        check(
+            &tried(vec![own(), shifting], 20),
+            "set `PYTORCH_CUDA_ALLOC_CONF=e:1`: the run would have peaked at 756.0 MiB reserved (700.0 MiB to 800.0 MiB, by what the \
+             recording does not tell) instead of 2.5 GiB; the driver is called 46 times instead of 46 (the replay parts from the \
+             recording, whose peak it misses by 20.0 MiB: figures may be as far off)",
+        );
+    }
+
+    #[test]
+    fn what_serves_a_request_that_failed_is_told_with_the_room_it_leaves() {
+        let mut serves = Trial { limit: Some(1000 * MIB), ..trial("e:1", 980, 700) };
+        check(
+            &tried(vec![in_vain("", 700), serves.clone()], 0),
+            "set `PYTORCH_CUDA_ALLOC_CONF=e:1`: the request that failed would have been served, with 980.0 MiB of 1000.0 MiB reserved \
+             at most; what the run would have asked for after it is not known; the driver is called 46 times",
+        );
+        serves.outcome.rescued = vec![EventIdx(1234), EventIdx(1300)];
+        serves.spread.may_run_out = true;
+        check(
+            &tried(vec![in_vain("", 700), serves], 0),
+            "set `PYTORCH_CUDA_ALLOC_CONF=e:1`: the first request that failed would have been served, with 980.0 MiB of 1000.0 MiB \
+             reserved at most (unless the driver puts memory elsewhere); what the run would have asked for after it is not known; the \
+             driver is called 46 times",
+        );
+    }
+
+    #[test]
+    fn why_nothing_helps_is_told() {
+        check(
+            &tried(vec![trial("", 2550, 681), trial("e:1", 2600, 681)], 0),
+            "no allocator setting helps: none of the 1 setting that were tried peaks lower than 2.5 GiB",
+        );
+        check(
+            &tried(vec![trial("", 2550, 681), trial("e:1", 2530, 681)], 0),
+            "no allocator setting helps much: of the 1 setting that were tried `e:1` peaks lowest, at 2,530 MiB instead of 2,550 MiB",
+        );
+        check(
+            &tried(vec![trial("", 1624, 1617), trial("e:1", 1626, 1617)], 0),
+            "no allocator setting helps: at the peak 1,624 MiB were reserved and 1,617 MiB of them in use",
+        );
+        check(
+            &tried(vec![in_vain("", 950), in_vain("e:1", 950)], 0),
+            "none of the 1 setting that were tried helps: at event 1,234 a request for 100.0 MiB needs room beside 950.0 MiB in use, and \
+             1000.0 MiB could be reserved",
+        );
+        check(
+            &tried(vec![in_vain("", 600), in_vain("e:1", 600)], 0),
+            "none of the 1 setting that were tried helps: memory runs out under each, as 1000.0 MiB could be reserved",
+        );
+        let mut perhaps = tried(vec![in_vain("", 950), in_vain("e:1", 950)], 0);
+        perhaps.perhaps = Some(trial("e:1", 1060, 950));
+        check(
+            &perhaps,
+            "none of the 1 setting that were tried surely helps; `e:1` may: it reserves 1.0 GiB, and the limit lies between 1000.0 MiB \
+             and 1.1 GiB",
+        );
+        check(
+            &tried(vec![trial("", 1000, 500), trial("e:1", 600, 500)], 300),
+            "what settings would do cannot be told: a replay under the recording's own settings peaks at 1000.0 MiB where the recording \
+             peaks at 2.5 GiB, and makes 1,000 of 1,000 recorded segment events",
+        );
     }
 }

@@ -36,17 +36,17 @@ impl TriedSettings {
         let candidates = rerun.candidates(room);
         let mut others: Vec<(&Candidate, Trial)> =
             candidates.par_iter().map(|candidate| (candidate, rerun.trial(candidate, room))).collect();
-        if own.outcome.oom.is_none() {
-            let from = own.comparable_peak();
-            others
-                .par_iter_mut()
-                .filter(|(_, trial)| trial.outcome.peak_reserved < from)
-                .for_each(|(candidate, trial)| rerun.find_spread(trial, candidate, room));
-        } else if others.iter().all(|(_, trial)| trial.outcome.oom.is_some()) {
+        let runs_out = |trial: &Trial| trial.outcome.oom.is_some();
+        let from = own.comparable_peak();
+        others
+            .par_iter_mut()
+            .filter(|(_, trial)| !runs_out(trial) && (runs_out(&own) || trial.outcome.peak_reserved < from))
+            .for_each(|(candidate, trial)| rerun.find_spread(trial, candidate, room));
+        let none_fits = runs_out(&own) && others.iter().all(|(_, trial)| runs_out(trial));
+        if none_fits {
             others.par_iter_mut().for_each(|(candidate, trial)| rerun.lift_limits(trial, candidate));
         }
-        let runs_out = |trial: &Trial| trial.outcome.oom.is_some();
-        let perhaps = if runs_out(&own) && others.iter().all(|(_, trial)| runs_out(trial)) {
+        let perhaps = if none_fits {
             room.at_most().and_then(|most| {
                 let trials: Vec<Trial> = candidates.par_iter().map(|c| rerun.trial(c, most)).collect();
                 trials.into_iter().find(|trial| !runs_out(trial))
