@@ -67,10 +67,19 @@ pub(crate) fn why_none(tried: &TriedSettings) -> Option<String> {
             )
         }
         Reason::NoneFits { limit, .. } => {
-            format!(
-                "none of the {n} that were tried helps: memory runs out under each, as {} could be reserved",
-                Bytes(limit)
-            )
+            // Recommended is only what helps wherever the driver puts memory.
+            match tried.trials.iter().skip(1).find(|trial| trial.outcome.oom.is_none()) {
+                Some(lucky) => format!(
+                    "none of the {n} that were tried surely helps, as {} could be reserved; {} may, depending on where the driver puts \
+                     memory",
+                    Bytes(limit),
+                    name(&lucky.conf)
+                ),
+                None => format!(
+                    "none of the {n} that were tried helps: memory runs out under each, as {} could be reserved",
+                    Bytes(limit)
+                ),
+            }
         }
         Reason::NoGain { from, best: None } => {
             format!(
@@ -119,10 +128,7 @@ pub(crate) fn name(conf: &str) -> String {
 
 /// How far the peak of a trial may shift.
 fn shifts(trial: &Trial) -> String {
-    let Spread { low, high, may_run_out } = trial.spread;
-    if may_run_out {
-        return " (unless the driver puts memory elsewhere)".to_owned();
-    }
+    let Spread { low, high, .. } = trial.spread;
     let (least, most) = (Bytes(low).to_string(), Bytes(high).to_string());
     if least == most {
         return String::new();
@@ -187,7 +193,15 @@ mod tests {
             ..Outcome::default()
         };
         let spread = Spread::of(&outcome);
-        Trial { conf: conf.to_owned(), outcome, spread, unlimited: None, limit: None, anew: None }
+        Trial {
+            conf: conf.to_owned(),
+            outcome,
+            spread,
+            unlimited: None,
+            limit: None,
+            anew: None,
+            anew_within: None,
+        }
     }
 
     /// The same where memory ran out at a request for 100 MiB, with 1,000 MiB to be had.
@@ -206,11 +220,11 @@ mod tests {
     }
 
     fn tried(trials: Vec<Trial>, off_by: u64) -> TriedSettings {
-        let doubt = Doubt { bytes: off_by * MIB, recorded: 1000, reproduced: 1000 };
+        let doubt = Doubt { bytes: off_by * MIB, recorded: 1000, reproduced: 1000, ..Doubt::default() };
         let judgement = recommend(&trials, doubt).unwrap();
         let source = if trials.iter().any(|trial| trial.limit.is_some()) {
             let (at_least, below) = (1000 * MIB, 1100 * MIB);
-            RoomSource::Recorded(Refusal { event: None, by_fraction: true, at_least, below })
+            RoomSource::Recorded(Refusal { event: None, by_fraction: true, at_least, most: below - 1, below })
         } else {
             RoomSource::Unknown
         };
@@ -257,12 +271,16 @@ mod tests {
              at most; what the run would have asked for after it is not known; the driver is called 46 times",
         );
         serves.outcome.rescued = vec![EventIdx(1234), EventIdx(1300)];
+        check(
+            &tried(vec![in_vain("", 700), serves.clone()], 0),
+            "set `PYTORCH_CUDA_ALLOC_CONF=e:1`: the first request that failed would have been served, with 980.0 MiB of 1000.0 MiB \
+             reserved at most; what the run would have asked for after it is not known; the driver is called 46 times",
+        );
         serves.spread.may_run_out = true;
         check(
             &tried(vec![in_vain("", 700), serves], 0),
-            "set `PYTORCH_CUDA_ALLOC_CONF=e:1`: the first request that failed would have been served, with 980.0 MiB of 1000.0 MiB \
-             reserved at most (unless the driver puts memory elsewhere); what the run would have asked for after it is not known; the \
-             driver is called 46 times",
+            "none of the 1 setting that were tried surely helps, as 1000.0 MiB could be reserved; `e:1` may, depending on where the \
+             driver puts memory",
         );
     }
 
