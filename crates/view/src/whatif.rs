@@ -3,6 +3,7 @@
 mod caveats;
 mod ending;
 mod found;
+mod grounds;
 mod run;
 mod words;
 

@@ -10,7 +10,7 @@ use vramscope_replay::{Steps, Window};
 
 use super::{
     self as view, Divergence, LimitSource, OtherDevice, OutOfMemory, SelfCheck, Setting, WhatIf, caveats,
-    ending::Ending, words,
+    ending::Ending, grounds, words,
 };
 use crate::place;
 
@@ -176,7 +176,7 @@ impl Found<'_> {
             private_peak: r.private_peak,
             summary: String::new(),
         };
-        check.summary = words::self_check(&check);
+        check.summary = grounds::self_check(&check);
         check
     }
 
@@ -198,13 +198,13 @@ impl Found<'_> {
             source,
             words: String::new(),
         };
-        view.words = words::limits(&view, &self.room, &fractions, step_of);
+        view.words = grounds::limits(&view, &self.room, &fractions, step_of);
         view
     }
 }
 
 impl view::Limits {
-    fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self {
             capacity: None,
             reserved_limit: None,
