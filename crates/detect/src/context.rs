@@ -113,7 +113,7 @@ impl<'a> Context<'a> {
         self.tried
             .get_or_init(|| {
                 let rerun = self.rerun()?;
-                let room = rerun.room(self.device, self.lifetimes, None);
+                let room = rerun.room(self.device, self.lifetimes, None, None);
                 TriedSettings::of(rerun, room).map(Arc::new)
             })
             .as_ref()

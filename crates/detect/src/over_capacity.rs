@@ -73,7 +73,7 @@ pub(crate) fn fit(cx: &Context<'_>, capacity: Bytes) -> Fit {
     let Some(rerun) = cx.rerun().filter(|rerun| rerun.is_reliable()) else {
         return held_more_than(cx, capacity);
     };
-    let room = rerun.room(cx.device, cx.lifetimes, Some(capacity.0));
+    let room = rerun.room(cx.device, cx.lifetimes, Some(capacity.0), None);
     let outcome = rerun.trial(&rerun.own, room).outcome;
     let first = levels_at(cx.device, cx.lifetimes, &[EventIdx(0)]).first().copied().unwrap_or_default();
     match outcome.oom {
@@ -235,7 +235,7 @@ fn runs_out(cx: &Context<'_>, capacity: Bytes, oom: &OutOfMemory) -> Option<Find
     let as_recorded = Some(Shortfall::within(cx, oom.event, capacity)).filter(|f| is_as_replayed(f, oom));
     let no_setting_helps = as_recorded.as_ref().is_some_and(|found| found.no_setting_helps);
     let tried = cx.rerun().filter(|_| !no_setting_helps).and_then(|rerun| {
-        let limits = rerun.room(cx.device, cx.lifetimes, Some(capacity.0));
+        let limits = rerun.room(cx.device, cx.lifetimes, Some(capacity.0), None);
         TriedSettings::of(rerun, limits).map(Arc::new)
     });
     let (held, request, room) = (Bytes(oom.allocated), Bytes(oom.size), given(capacity));

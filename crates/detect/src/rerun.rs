@@ -78,10 +78,17 @@ impl Rerun {
         self.doubt().is_bearable(self.simulation.reproduction().outcome.peak_reserved)
     }
 
-    /// How much memory there is: `capacity` bytes, or as far as the recording tells.
-    pub fn room(&self, device: &DeviceRecording, lifetimes: &Lifetimes, capacity: Option<u64>) -> Room {
+    /// How much memory there is: `capacity` bytes, or as far as the recording tells; and the share of it that the process may
+    /// have, if the user told.
+    pub fn room(
+        &self,
+        device: &DeviceRecording,
+        lifetimes: &Lifetimes,
+        capacity: Option<u64>,
+        fraction: Option<f64>,
+    ) -> Room {
         let refused = self.simulation.reproduction().refused;
-        let mut room = Room::of(device, lifetimes, &self.own.config, refused, capacity, None);
+        let mut room = Room::of(device, lifetimes, &self.own.config, refused, capacity, fraction);
         let limits = room.limits(&self.own.config, self.simulation.rules());
         if room.is_guess() && self.simulation.run(&self.own.config, &limits).oom.is_some() {
             // Nothing failed in the recording.
@@ -168,7 +175,7 @@ impl Rerun {
 }
 
 /// The settings of a recording: as it states them where that says it all, else the shortest text for what was in force.
-pub fn own_settings(recording: &Recording, device: &DeviceRecording, rules: &Rules) -> Candidate {
+pub(crate) fn own_settings(recording: &Recording, device: &DeviceRecording, rules: &Rules) -> Candidate {
     let settings = recording.settings.as_ref();
     let (mut config, warnings) = Config::of_recording(settings, rules);
     let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
