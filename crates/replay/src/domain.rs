@@ -4,7 +4,7 @@
 
 use vramscope_model::{Event, PoolId, PoolKind, Settings, StreamId};
 
-use crate::placement::SMALL_MAX;
+use crate::allocator::config::{Config, MIN_LARGE, Rules, SMALL_MAX, SMALL_SEGMENT, segment_size};
 
 /// Which requests a segment serves: those for one pool, of one kind, on one stream. A free block never serves others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,15 +16,6 @@ pub struct Domain {
     /// The stream.
     pub stream: StreamId,
 }
-
-/// What is obtained for a small request, and the page of small expandable segments.
-const SMALL_SEGMENT: u64 = 2 << 20;
-/// Rounded requests of this many bytes and more get a segment of their own.
-const MIN_LARGE: u64 = 10 << 20;
-/// The granularity of those.
-const ROUND_LARGE: u64 = 2 << 20;
-/// What is obtained for smaller ones, and the page of large expandable segments, unless it is set.
-const LARGE_SEGMENT: u64 = 20 << 20;
 
 /// The sizes in which the allocator obtains memory from the driver, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,15 +29,9 @@ pub struct Portions {
 impl Portions {
     /// Those of a recording's settings.
     pub fn of(settings: Option<&Settings>) -> Self {
-        let stated = settings.and_then(|s| {
-            let value = s.conf.split(',').find_map(|item| {
-                let (key, value) = item.split_once(':')?;
-                (key.trim() == "large_segment_size_mb").then_some(value)
-            });
-            value?.trim().parse::<u64>().ok()?.checked_mul(1 << 20)
-        });
+        let (config, _) = Config::of_recording(settings, &Rules::newest());
         Self {
-            large_segment: stated.filter(|&s| s > MIN_LARGE).unwrap_or(LARGE_SEGMENT),
+            large_segment: config.large_segment,
             expandable: settings.is_some_and(|s| s.expandable_segments),
         }
     }
@@ -58,11 +43,7 @@ impl Portions {
 
     /// What is obtained from the driver for a request that finds no free block, given its rounded size.
     pub fn obtained_for(self, rounded: u64) -> u64 {
-        match Self::kind_of(rounded) {
-            PoolKind::Small => SMALL_SEGMENT,
-            PoolKind::Large if rounded < MIN_LARGE => self.large_segment,
-            PoolKind::Large => rounded.checked_next_multiple_of(ROUND_LARGE).unwrap_or(rounded),
-        }
+        segment_size(rounded, self.large_segment).unwrap_or(rounded)
     }
 
     /// The bytes in which an expandable segment of that kind grows and shrinks.

@@ -11,10 +11,9 @@ use std::collections::BTreeMap;
 
 use vramscope_model::{Action, Bytes, DeviceRecording, EventIdx, Settings};
 
+use crate::allocator::config::SMALL_MAX;
 use crate::lifetimes::{AllocId, Lifetimes};
 
-/// Requests of at most this many bytes (rounded) come from the small pool, where all that is left over is split off.
-pub(crate) const SMALL_MAX: u64 = 1 << 20;
 /// In the large pool a rest of at most this many bytes stays with the block.
 const LARGE_REST: u64 = 1 << 20;
 

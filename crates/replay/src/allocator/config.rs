@@ -70,13 +70,18 @@ impl Config {
     ///
     /// Source: the allocator reference, §3, A(n).
     pub fn segment_size(&self, block: u64) -> Option<u64> {
-        if block <= SMALL_MAX {
-            Some(SMALL_SEGMENT)
-        } else if block < MIN_LARGE {
-            Some(self.large_segment)
-        } else {
-            block.checked_next_multiple_of(ROUND_LARGE)
-        }
+        segment_size(block, self.large_segment)
+    }
+}
+
+/// The same where only `large_segment` is known of the settings.
+pub(crate) fn segment_size(block: u64, large_segment: u64) -> Option<u64> {
+    if block <= SMALL_MAX {
+        Some(SMALL_SEGMENT)
+    } else if block < MIN_LARGE {
+        Some(large_segment)
+    } else {
+        block.checked_next_multiple_of(ROUND_LARGE)
     }
 }
 

@@ -5,11 +5,10 @@
 use vramscope_model::{PoolKind, StreamId};
 
 use super::block::{Block, Id, NONE, Use};
+use super::config::SMALL_SEGMENT;
 use super::machine::Allocator;
 use super::tally::{SegmentAction, SegmentEvent};
 
-/// The unit of mapping for small requests.
-const SMALL_PAGE: u64 = 2 << 20;
 /// What is reserved where the device's memory is not known. Addresses cost nothing.
 const LARGE_RESERVATION: u64 = 2 << 40;
 /// No device has as many addresses as this.
@@ -69,7 +68,7 @@ impl Allocator<'_> {
     /// The unit of mapping of a pool.
     pub(super) fn page(&self, pool: u32) -> u64 {
         match self.pools[pool as usize].kind {
-            PoolKind::Small => SMALL_PAGE,
+            PoolKind::Small => SMALL_SEGMENT,
             PoolKind::Large => self.config.large_segment.max(1),
         }
     }
