@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ExitStatus {
+pub enum ExitStatus {
     /// Nothing is wrong, or there is not enough to tell.
     Clean = 0,
     /// Something is wrong with the memory of the job.
@@ -13,8 +13,15 @@ pub(crate) enum ExitStatus {
     Failure = 2,
 }
 
+impl ExitStatus {
+    /// The number that the operating system is told.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
 impl From<ExitStatus> for ExitCode {
     fn from(status: ExitStatus) -> Self {
-        Self::from(status as u8)
+        Self::from(status.code())
     }
 }

@@ -16,22 +16,20 @@ mod size;
 mod source;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser};
 
 use args::{Args, Command};
-use exit::ExitStatus;
+pub use exit::ExitStatus;
 use printer::Printer;
 
 /// Runs the command as it was typed, its own name first.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
     let args = match Args::try_parse_from(arguments) {
         Ok(args) => args,
         Err(error) => {
             Printer::arguments(&error);
-            let status = if error.use_stderr() { ExitStatus::Failure } else { ExitStatus::Clean };
-            return status.into();
+            return if error.use_stderr() { ExitStatus::Failure } else { ExitStatus::Clean };
         }
     };
     let printer = Printer::new(&args.global);
@@ -49,7 +47,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitStatus::Failure
         }
     }
-    .into()
 }
 
 /// The commands and flags, for writing them down.

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    vramscope::run(std::env::args_os())
+    vramscope::run(std::env::args_os()).into()
 }

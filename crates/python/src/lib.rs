@@ -1,0 +1,16 @@
+//! The native part of the Python package `vramscope`: the command line, and the walk through a running process that finds who holds its memory.
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    use std::ffi::OsString;
+
+    use pyo3::prelude::*;
+
+    /// Runs the command line with these arguments, the command's own name first, and returns its exit status.
+    #[pyfunction]
+    fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+        py.detach(|| vramscope::run(arguments).code())
+    }
+}

@@ -1,0 +1,1 @@
+"""vramscope: where a deep-learning job's GPU memory went, and who holds it."""
