@@ -7,9 +7,11 @@ pub mod analysis;
 mod analyze;
 pub mod diff;
 pub mod explained;
+pub mod holders;
 pub mod inspect;
 mod place;
 mod quantity;
+pub mod recorded;
 pub mod whatif;
 
 pub use analyze::analyze;

@@ -319,6 +319,7 @@ fn fluctuation(at_steps: &[u64], n_steps: usize) -> Option<f64> {
 fn step_source(source: &StepSource) -> String {
     match source {
         StepSource::None => "none found".to_owned(),
+        StepSource::Recorder => "recorder".to_owned(),
         StepSource::Marks(name) => format!("`{name}` marks"),
         StepSource::Recurrence { stacks: 1, .. } => "allocations of one place that recur".to_owned(),
         StepSource::Recurrence { stacks, .. } => {
