@@ -25,7 +25,7 @@ pub struct Sample {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     samples: Vec<Sample>,
-    /// How steps were told, each way once: "optimizer", "step()".
+    /// How steps were told, each way once, in words such as `optimizer`.
     sources: Vec<String>,
 }
 

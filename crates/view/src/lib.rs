@@ -14,6 +14,6 @@ mod quantity;
 pub mod recorded;
 pub mod whatif;
 
-pub use analyze::analyze;
+pub use analyze::{analyze, analyze_runs};
 pub use diff::{DiffInput, diff};
 pub use inspect::{InspectInput, inspect};

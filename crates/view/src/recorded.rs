@@ -5,7 +5,19 @@ use vramscope_replay::RECORDED_STEP;
 
 pub use vramscope_model::Environment;
 
+use crate::analysis::Input;
 use crate::holders::HoldersFile;
+
+/// What is known of one process.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its snapshots, put together; without any devices where there are none.
+    pub recording: Recording,
+    /// The files of the snapshots, in time order.
+    pub inputs: Vec<Input>,
+    /// What the recorder wrote down beside them.
+    pub files: Option<RecorderFiles>,
+}
 
 /// What the recorder wrote down of one process.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +53,25 @@ pub struct Recorded {
     pub warnings: Vec<String>,
 }
 
+impl Recorded {
+    /// What is said of some files.
+    pub fn of(files: &RecorderFiles) -> Self {
+        Self {
+            path: files.path.clone(),
+            rank: files.rank,
+            environment: files.environment.clone(),
+            curves: Curve::all(&files.statistics),
+            holders: files.holders.clone(),
+            warnings: files.warnings.clone(),
+        }
+    }
+
+    /// The steps that were written down.
+    pub fn steps(&self) -> u64 {
+        self.curves.iter().map(|curve| curve.steps).max().unwrap_or(0)
+    }
+}
+
 /// The allocator's counters of one device over a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Curve {
@@ -56,7 +87,7 @@ pub struct Curve {
     pub first_us: Option<i64>,
     /// When the last one did.
     pub last_us: Option<i64>,
-    /// How steps were told: "optimizer", "step()".
+    /// How steps were told, in words such as `optimizer`.
     pub sources: Vec<String>,
     /// Allocated bytes at the end of each step; of a long run at the end of [`Curve::MOST`] equal parts.
     pub allocated_at_steps: Vec<u64>,

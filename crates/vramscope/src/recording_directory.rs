@@ -8,7 +8,9 @@
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
+use crate::failure::Failure;
 use crate::inputs;
+use crate::printer::Printer;
 
 /// Where the recorder writes unless told otherwise.
 pub(crate) const HOME: &str = ".vramscope";
@@ -57,11 +59,48 @@ pub(crate) fn chosen(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Choice>) {
     (paths.collect(), choices)
 }
 
+/// The same, and says which one was taken.
+pub(crate) fn chosen_aloud(paths: &[PathBuf], printer: &Printer) -> Vec<PathBuf> {
+    let (paths, choices) = chosen(paths);
+    for Choice { home, taken, of } in choices {
+        let (home, taken) = (home.display(), taken.display());
+        let all = if of == 1 { "one recording".to_owned() } else { format!("{of} recordings") };
+        printer.note(&format!("`{home}` holds {all}; the latest is taken: `{taken}`"));
+    }
+    paths
+}
+
+/// The paths that were named; where none was, those of the recorder.
+///
+/// # Errors
+/// When nothing was named and the recorder wrote nothing here.
+pub(crate) fn named_or_here(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    if !paths.is_empty() {
+        return Ok(paths.to_vec());
+    }
+    let here = PathBuf::from(HOME);
+    if here.is_dir() {
+        return Ok(vec![here]);
+    }
+    Err(Failure::error(
+        format!("nothing was named, and there is no `{HOME}` here"),
+        "name snapshots or a directory, or record the program with `vramscope run train.py`",
+    ))
+}
+
+/// The directory of the recorder that a snapshot lies in, as one name however it is reached.
+pub(crate) fn part_of(snapshot: &Path) -> Option<PathBuf> {
+    let directory = snapshot.canonicalize().ok()?.parent()?.to_owned();
+    part(&directory, None)?;
+    Some(directory)
+}
+
 fn choose(home: &Path) -> Option<Choice> {
     if !home.is_dir() || is_recording(home) {
         return None;
     }
-    let recordings: Vec<PathBuf> = subdirectories(home).into_iter().filter(|path| is_recording(path)).collect();
+    let recordings: Vec<PathBuf> =
+        subdirectories(home).into_iter().filter(|path| is_recording(path)).collect();
     let is_link = |path: &Path| path.file_name().is_some_and(|name| name == LATEST);
     // What the link leads to is shown by its own name, which says when it was recorded.
     let latest = home.join(LATEST).canonicalize().ok();
@@ -77,7 +116,8 @@ pub(crate) fn parts(paths: &[PathBuf]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for path in paths.iter().filter(|path| path.is_dir()) {
         for part in parts_of(path) {
-            let same = |known: &Part| known.directory.canonicalize().ok() == part.directory.canonicalize().ok();
+            let same =
+                |known: &Part| known.directory.canonicalize().ok() == part.directory.canonicalize().ok();
             if !parts.iter().any(same) {
                 parts.push(part);
             }
@@ -98,14 +138,21 @@ fn parts_of(recording: &Path) -> Vec<Part> {
 
 fn part(directory: &Path, above: Option<&Path>) -> Option<Part> {
     let file = |name: &str| Some(directory.join(name)).filter(|path| path.is_file());
-    let holders: Vec<PathBuf> = files(directory).into_iter().filter(|path| name(path).ends_with(HOLDERS)).collect();
+    let holders: Vec<PathBuf> =
+        files(directory).into_iter().filter(|path| name(path).ends_with(HOLDERS)).collect();
     let (own, statistics) = (file(ENVIRONMENT), file(STATISTICS));
     if own.is_none() && statistics.is_none() && holders.is_empty() && file(EVENTS).is_none() {
         return None;
     }
     let shared = || above.map(|above| above.join(ENVIRONMENT)).filter(|path| path.is_file());
     let rank = directory.file_name().and_then(|name| inputs::rank(Path::new(name)));
-    Some(Part { directory: directory.to_owned(), rank, environment: own.or_else(shared), statistics, holders })
+    Some(Part {
+        directory: directory.to_owned(),
+        rank,
+        environment: own.or_else(shared),
+        statistics,
+        holders,
+    })
 }
 
 fn is_recording(directory: &Path) -> bool {
@@ -140,7 +187,8 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 fn entries(directory: &Path, wanted: impl Fn(&Metadata) -> bool) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
-    let mut paths: Vec<PathBuf> = paths.filter(|path| path.metadata().is_ok_and(|data| wanted(&data))).collect();
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|path| path.metadata().is_ok_and(|data| wanted(&data))).collect();
     paths.sort_by_cached_key(|path| inputs::natural(path));
     paths
 }
@@ -183,7 +231,9 @@ mod tests {
         let parts = parts(&paths);
         let found: Vec<(String, Option<u32>, bool, usize)> = parts
             .iter()
-            .map(|part| (shown(&dir, &part.directory), part.rank, part.environment.is_some(), part.holders.len()))
+            .map(|part| {
+                (shown(&dir, &part.directory), part.rank, part.environment.is_some(), part.holders.len())
+            })
             .collect();
         assert_eq!(
             found,

@@ -8,6 +8,7 @@ pub mod diff;
 pub mod explained;
 pub mod holders;
 pub mod inspect;
+pub mod recorded;
 pub mod whatif;
 
 use std::collections::BTreeMap;
