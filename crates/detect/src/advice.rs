@@ -11,6 +11,19 @@ use crate::settings_in_words::what_to_set;
 use crate::shortfall::{EmptyCache, Shortfall, holders_at};
 use crate::tried::TriedSettings;
 
+/// What a graph that is kept looks like from its blocks.
+pub(crate) const KEPT_GRAPH: &str = "blocks of many operations below this line are kept, as the graph of a backward pass that is never freed: \
+     `.detach()` or `.item()` what you keep of the result, or run it under `torch.no_grad()`";
+/// Where to look for what keeps memory.
+pub(crate) const WHAT_KEEPS: &str =
+    "look for what keeps the result of this line: a list, a dict, an attribute, or a graph held by a loss";
+/// Where to look for a cycle.
+pub(crate) const WHAT_CYCLE: &str = "look for an object that refers to itself: an exception kept in a variable, a hook or callback bound to `self`, a \
+     closure; break the cycle or use `weakref`";
+
+/// Advice that is of use only as long as nobody knows which object holds the memory.
+pub const WITHOUT_HOLDER: [&str; 3] = [KEPT_GRAPH, WHAT_KEEPS, WHAT_CYCLE];
+
 /// What to do about fragmentation.
 pub(crate) fn against_fragmentation(
     cx: &Context<'_>,

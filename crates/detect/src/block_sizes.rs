@@ -69,6 +69,10 @@ fn judge(cx: &Context<'_>, key: Key, counts: &[FxHashMap<Key, u64>]) -> Option<F
     let (size, pool, stack) = key;
     let gained = series.last()?.saturating_sub(*series.first()?);
     let shown: Vec<String> = series.iter().map(u64::to_string).collect();
+    let members = cx.lifetimes.all().filter(|&id| {
+        cx.lifetimes.is_held_at(id, cx.window.to)
+            && (cx.lifetimes.size(id), cx.lifetimes.stack(id)) == (Bytes(size), stack)
+    });
     Some(Finding {
         code: DETECTOR.code,
         kind: if kept { Kind::Leak } else { Kind::Growing },
@@ -98,6 +102,7 @@ fn judge(cx: &Context<'_>, key: Key, counts: &[FxHashMap<Key, u64>]) -> Option<F
                 .to_owned(),
         ],
         companions: Vec::new(),
+        members: members.collect(),
         shortage: None,
         shortfall: None,
         fragmentation: None,

@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 use vramscope_model::{Action, Bytes, EventIdx, StackId};
 use vramscope_replay::{AllocId, Death};
 
+use crate::advice::WHAT_CYCLE;
 use crate::finding::{Companion, Finding, Kind};
 use crate::groups::Group;
 use crate::{Context, Detector};
@@ -284,6 +285,8 @@ fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group
             }
         })
         .collect();
+    let mut members: Vec<AllocId> = cohorts.iter().flat_map(|c| &c.members).copied().collect();
+    members.sort_unstable();
     let doubt = if is_anywhere { 0.25 / (cohorts.len() - 1) as f64 } else { 0.35 };
     Finding {
         code: DETECTOR.code,
@@ -305,12 +308,11 @@ fn finding(cx: &Context<'_>, main: &Group, cohorts: &[Cohort], others: &[(&Group
         last: time(last),
         evidence,
         advice: vec![
-            "look for an object that refers to itself: an exception kept in a variable, a hook or callback bound to `self`, a \
-             closure; break the cycle or use `weakref`"
-                .to_owned(),
+            WHAT_CYCLE.to_owned(),
             "until then, `gc.collect()` once every few steps bounds what waits".to_owned(),
         ],
         companions,
+        members,
         shortage: None,
         shortfall: None,
         fragmentation: None,

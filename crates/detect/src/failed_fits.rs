@@ -183,6 +183,7 @@ fn finding(cx: &Context<'_>, peak: Peak, sign: Sign, found: Fragmentation) -> Fi
         evidence: evidence(cx, peak, &found, tried.map(AsRef::as_ref)),
         advice: advice::against_fragmentation(cx, &found.stranding, tried.map(AsRef::as_ref)),
         companions: Vec::new(),
+        members: Vec::new(),
         shortage: None,
         shortfall: None,
         fragmentation: Some(Box::new(found)),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use vramscope_model::{Bytes, FrameId, StackId, TimeUs};
+use vramscope_replay::AllocId;
 
 use crate::fragmentation::Fragmentation;
 use crate::shortfall::Shortfall;
@@ -86,6 +87,9 @@ pub struct Finding {
     pub advice: Vec<String>,
     /// Other places whose memory grows with this one, at the same steps: they are likely held by the same thing.
     pub companions: Vec<Companion>,
+    /// The blocks concerned, oldest first, as far as the recording tells: those that are held at the end of what was
+    /// looked at; of blocks that died in bulk all that did.
+    pub members: Vec<AllocId>,
     /// Of a failed request: the bytes that were missing. A finding of fewer bytes does not explain it.
     pub shortage: Option<Bytes>,
     /// Of a failed request: why it failed.

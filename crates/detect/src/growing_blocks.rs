@@ -109,6 +109,7 @@ fn judge(cx: &Context<'_>, group: &Group) -> Option<Finding> {
             "if it is a cache of keys and values: bound or crop it; during a single request it is meant to grow".to_owned(),
         ],
         companions: Vec::new(),
+        members: held,
         shortage: None,
         shortfall: None,
         fragmentation: None,

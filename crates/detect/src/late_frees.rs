@@ -94,6 +94,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
                 .to_owned(),
         ],
         companions: Vec::new(),
+        members: Vec::new(),
         shortage: None,
         shortfall: None,
         fragmentation: None,

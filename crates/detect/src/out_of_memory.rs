@@ -70,6 +70,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
         evidence: evidence(cx, &found, tried.map(AsRef::as_ref), ooms.len()),
         advice: advice::against_shortfall(cx, &found, tried.map(AsRef::as_ref)),
         companions: Vec::new(),
+        members: Vec::new(),
         shortage: Some(shortage),
         shortfall: Some(Box::new(found)),
         fragmentation: None,

@@ -141,6 +141,7 @@ fn note(cx: &Context<'_>, title: String, evidence: Vec<String>) -> Finding {
         evidence,
         advice: Vec::new(),
         companions: Vec::new(),
+        members: Vec::new(),
         shortage: None,
         shortfall: None,
         fragmentation: None,

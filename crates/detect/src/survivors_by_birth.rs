@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_model::{Action, Bytes, FrameId, StackId};
 use vramscope_replay::{AllocId, StepSource, levels_at};
 
+use crate::advice::{KEPT_GRAPH, WHAT_KEEPS};
 use crate::finding::{Companion, Finding, Kind};
 use crate::groups::Group;
 use crate::growth::{self, Fate, Growth};
@@ -57,7 +58,7 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
             suspect.fate = Fate::MaybeBounded;
         }
     }
-    if !matches!(cx.steps.source(), StepSource::Marks(_)) {
+    if !matches!(cx.steps.source(), StepSource::Marks(_) | StepSource::Recorder) {
         for suspect in suspects.iter_mut().filter(|s| is_moved_model(cx, s.stack)) {
             suspect.fate = Fate::MaybeBounded;
         }
@@ -88,7 +89,7 @@ fn may_be_layers(cx: &Context<'_>) -> bool {
         StepSource::Recurrence { within_module, .. } => {
             *within_module || cx.rounds.n_steps() < SURE_STEPS || !frees_anything(cx)
         }
-        StepSource::Marks(_) => !frees_anything(cx),
+        StepSource::Marks(_) | StepSource::Recorder => !frees_anything(cx),
         StepSource::None => true,
     }
 }
@@ -308,13 +309,9 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
         );
     } else {
         if distinct_stacks(cx, main) >= GRAPH {
-            advice.push(
-                "blocks of many operations below this line are kept, as the graph of a backward pass that is never freed: \
-                 `.detach()` or `.item()` what you keep of the result, or run it under `torch.no_grad()`"
-                    .to_owned(),
-            );
+            advice.push(KEPT_GRAPH.to_owned());
         }
-        advice.push("look for what keeps the result of this line: a list, a dict, an attribute, or a graph held by a loss".to_owned());
+        advice.push(WHAT_KEEPS.to_owned());
     }
     let companions = with
         .into_iter()
@@ -343,6 +340,7 @@ fn finding(cx: &Context<'_>, main: &Suspect, with: Vec<Suspect>) -> Finding {
         evidence,
         advice,
         companions,
+        members: main.older.iter().chain(&main.survivors).copied().collect(),
         shortage: None,
         shortfall: None,
         fragmentation: None,

@@ -13,6 +13,7 @@ mod error;
 mod json;
 mod keys;
 mod pickle;
+pub mod recorder;
 mod tail;
 
 use std::io::{Read, Seek};

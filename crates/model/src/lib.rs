@@ -8,6 +8,7 @@
 
 mod annotation;
 mod divisions;
+mod environment;
 mod event;
 mod join;
 mod origin;
@@ -16,11 +17,13 @@ pub mod script;
 mod segment;
 mod settings;
 mod snapshot;
+mod statistics;
 mod symbols;
 mod units;
 
 pub use annotation::{Annotation, Stage};
 pub use divisions::{Divisions, N_DIVISIONS};
+pub use environment::Environment;
 pub use event::{Action, Event, Events};
 pub use join::{Relation, join, overlap, relation};
 pub use origin::Origin;
@@ -28,5 +31,6 @@ pub use recording::{DeviceRecording, Recording, State};
 pub use segment::{Block, BlockState, PoolKind, Segment};
 pub use settings::Settings;
 pub use snapshot::{Device, Features, HostMemory, Snapshot};
+pub use statistics::{Sample, Statistics};
 pub use symbols::{Frame, FrameId, PoolId, StackId, StreamId, StringId, Symbols};
 pub use units::{Bytes, EventIdx, TimeUs};

@@ -37,5 +37,5 @@ pub use lifetimes::{Agreement, AllocId, Death, Lifetimes, Window};
 pub use phases::{PhaseRun, phase_runs};
 pub use pins::{Pin, Pins, Place};
 pub use rescue::{Failed, Rescue, rescue};
-pub use steps::{StepSource, Steps};
+pub use steps::{RECORDED_STEP, StepSource, Steps};
 pub use stranding::{PinOverTime, Stranding};

@@ -1,6 +1,6 @@
 //! The rounds of the program's loop.
 //!
-//! Marked by the program where it is (`ProfilerStep#`, `Optimizer.step#`), inferred from allocations that recur
+//! Told by our recorder where it ran, marked by the program where it is (`ProfilerStep#`, `Optimizer.step#`), inferred from allocations that recur
 //! otherwise: in a loop stacks allocate once a round, or a whole number of times, so the number of rounds is the largest
 //! count that divides nearly all others.
 
@@ -14,6 +14,8 @@ use crate::lifetimes::Window;
 pub enum StepSource {
     /// None were found.
     None,
+    /// Our recorder wrote down when each step ended.
+    Recorder,
     /// Marks of this name.
     Marks(String),
     /// Allocations that recur; with how many of the distinct stacks recur in that rhythm.
@@ -33,6 +35,9 @@ pub struct Steps {
     bounds: Vec<EventIdx>,
     source: StepSource,
 }
+
+/// How the names of marks begin with which our recorder's steps end; the number of the step follows.
+pub const RECORDED_STEP: &str = "vramscope.step#";
 
 /// Fewer steps are none: nothing can be said to recur.
 const MIN_STEPS: usize = 3;
@@ -56,7 +61,9 @@ impl Steps {
         symbols: &Symbols,
         window: Window,
     ) -> Option<Self> {
-        for (prefix, stage) in [("ProfilerStep#", Stage::Start), ("Optimizer.step#", Stage::End)] {
+        let marks =
+            [(RECORDED_STEP, Stage::End), ("ProfilerStep#", Stage::Start), ("Optimizer.step#", Stage::End)];
+        for (prefix, stage) in marks {
             let mut bounds: Vec<EventIdx> = annotations
                 .iter()
                 .filter(|a| a.stage == stage && symbols.str(a.name).starts_with(prefix))
@@ -90,7 +97,11 @@ impl Steps {
                 bounds = bounds.into_iter().step_by(period).collect();
             }
             if bounds.len() > MIN_STEPS {
-                return Some(Self { bounds, source: StepSource::Marks(prefix.to_owned()) });
+                let source = match prefix {
+                    RECORDED_STEP => StepSource::Recorder,
+                    _ => StepSource::Marks(prefix.to_owned()),
+                };
+                return Some(Self { bounds, source });
             }
         }
         None

@@ -10,6 +10,7 @@
 )]
 
 mod bytes;
+mod chain;
 mod clock;
 mod excerpt;
 pub mod json;

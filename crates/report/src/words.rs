@@ -3,6 +3,8 @@
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Frame, Input, Peak, Severity, Verdict};
 
 use vramscope_view::explained::{CapacityCheck, Fragmentation};
+use vramscope_view::holders::FoundHolder;
+use vramscope_view::recorded::{Curve, Recorded};
 
 use crate::bytes::{counted, grouped, human, mean};
 use crate::clock;
@@ -223,6 +225,60 @@ pub(crate) fn inputs(inputs: &[Input]) -> String {
         words.push_str(&format!(", written by torch {}", eras.join(" and ")));
     }
     words
+}
+
+/// The program and the machine: `python train.py`, `torch 2.11.0`, `NVIDIA H200`, `rank 0 of 2`.
+pub(crate) fn environment(recorded: &Recorded) -> Vec<String> {
+    let Some(environment) = &recorded.environment else { return Vec::new() };
+    let mut facts = Vec::new();
+    if !environment.command.is_empty() {
+        facts.push(format!("`{}`", environment.command.join(" ")));
+    }
+    facts.extend(environment.torch.as_ref().map(|torch| format!("torch {torch}")));
+    facts.extend(environment.cuda.as_ref().map(|cuda| format!("CUDA {cuda}")));
+    let mut gpus = environment.gpus.clone();
+    gpus.dedup();
+    facts.extend(match (environment.gpus.len(), gpus.as_slice()) {
+        (0, _) => None,
+        (1, _) => gpus.pop(),
+        (n, [gpu]) => Some(format!("{n} × {gpu}")),
+        _ => Some(gpus.join(" and ")),
+    });
+    if let (Some(rank), Some(size)) =
+        (recorded.rank.or(environment.rank), environment.world_size.filter(|&n| n > 1))
+    {
+        facts.push(format!("rank {rank} of {size}"));
+    }
+    facts.extend(environment.started_us.map(|us| format!("started {}", clock::moment(us))));
+    facts
+}
+
+/// The steps that were counted: `900 steps (1 to 900) by optimizer, over 3 min 05 s`.
+pub(crate) fn recorded_steps(curve: &Curve) -> String {
+    let mut text = counted(curve.steps, "step");
+    text.push_str(&format!(" ({} to {})", grouped(curve.first_step), grouped(curve.last_step)));
+    if !curve.sources.is_empty() {
+        text.push_str(&format!(" by {}", curve.sources.join(" and ")));
+    }
+    if let (Some(first), Some(last)) = (curve.first_us, curve.last_us) {
+        text.push_str(&format!(", over {}", clock::span(last.saturating_sub(first))));
+    }
+    text
+}
+
+/// How the holder of a finding was found.
+pub(crate) fn joined(found: &FoundHolder) -> String {
+    let file = file_name(&found.file);
+    match found.joined_blocks {
+        0 => format!("by the size of its blocks alone, in {file}"),
+        n if n == found.held_blocks => format!("all {} found in {file}", counted(n, "block")),
+        n => format!("{} of {} found in {file}", grouped(found.held_blocks), counted(n, "block")),
+    }
+}
+
+/// The last part of a path.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 /// The file names of the inputs: all of a few, the first and last of many.

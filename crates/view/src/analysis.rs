@@ -1,6 +1,8 @@
 //! What `analyze` says.
 
 use crate::explained::{CapacityCheck, Fragmentation, SettingsTried, Shortfall};
+use crate::holders::FoundHolder;
+use crate::recorded::Recorded;
 
 /// What part of the recordings to look at, and what is known besides.
 #[derive(Clone, Debug, Default)]
@@ -82,6 +84,8 @@ pub struct Analysis {
     pub confidence: Option<f64>,
     /// Each device of each rank that holds or did anything.
     pub devices: Vec<DeviceAnalysis>,
+    /// What the recorder wrote down beside the snapshots, by process.
+    pub recorded: Vec<Recorded>,
     /// Conclusions, most serious first, then by bytes a step, then by bytes.
     pub findings: Vec<Finding>,
     /// What the recording cannot show and other things to keep in mind: one sentence each.
@@ -292,6 +296,8 @@ pub struct Finding {
     pub advice: Vec<String>,
     /// Places whose memory grows at the same steps.
     pub companions: Vec<SiteBytes>,
+    /// The object that keeps the blocks alive, where objects were recorded.
+    pub holder: Option<FoundHolder>,
     /// Findings that belong with it, by their place in the list. Of a failed request: those that explain it.
     pub related: Vec<usize>,
     /// Of a failed request: the bytes that were missing, as far as the trace tells.

@@ -7,11 +7,13 @@ pub mod analysis;
 mod analyze;
 pub mod diff;
 pub mod explained;
+pub mod holders;
 pub mod inspect;
 mod place;
 mod quantity;
+pub mod recorded;
 pub mod whatif;
 
-pub use analyze::analyze;
+pub use analyze::{analyze, analyze_runs};
 pub use diff::{DiffInput, diff};
 pub use inspect::{InspectInput, inspect};

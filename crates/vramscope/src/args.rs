@@ -9,8 +9,8 @@ use crate::source::SourceRoot;
 
 /// Finds out where a deep-learning job's GPU memory went: whether it leaks, at which line, how fast and since when.
 ///
-/// Reads the memory snapshots that PyTorch writes (`torch.cuda.memory._dump_snapshot`). Nothing in a file is executed,
-/// and nothing leaves the machine.
+/// Reads the memory snapshots that PyTorch writes (`torch.cuda.memory._dump_snapshot`), and what `vramscope run` records.
+/// Nothing in a file is executed, and nothing leaves the machine.
 #[derive(Debug, Parser)]
 #[command(name = "vramscope", version, propagate_version = true, max_term_width = 100)]
 #[command(
@@ -80,6 +80,11 @@ pub(crate) enum Command {
     Analyze(Analyze),
     /// What changed? Born, died and persisted between snapshots, by place
     Diff(Diff),
+    /// Who holds the memory? Live bytes by what keeps them alive, and the references that lead to them
+    ///
+    /// Shows what `vramscope run` found out about the objects of a program: files `*.holders.json`, or those of a recording.
+    #[command(after_help = "Exit status: 0 if any were shown, 2 if not.")]
+    Holders(Holders),
     /// What is this file, and can it be trusted?
     Inspect(Inspect),
     /// What if the allocator had been set otherwise? The peak and the cost of each setting, and which one to set
@@ -101,6 +106,7 @@ impl Command {
         match self {
             Self::Analyze(command) => &command.paths,
             Self::Diff(command) => &command.paths,
+            Self::Holders(command) => &command.paths,
             Self::Inspect(command) => &command.paths,
             Self::Whatif(command) => &command.paths,
         }
@@ -110,8 +116,10 @@ impl Command {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Analyze {
     /// Snapshots, directories with snapshots, or patterns such as `run/*.pickle`. Snapshots of one process are put
-    /// together; ranks are told apart by their paths (`rank0/…`, `…_rank1.pickle`)
-    #[arg(required = true, value_name = "PATH")]
+    /// together; ranks are told apart by their paths (`rank0/…`, `…_rank1.pickle`). Of a recording by `vramscope run` all is
+    /// read: steps, who holds the memory, settings. Of `.vramscope`, which is taken where nothing is named, it is the
+    /// latest recording
+    #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Look at this device only
     #[arg(long, value_name = "N", help_heading = "Selection")]
@@ -149,6 +157,23 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
     /// How many places to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Holders {
+    /// Files `*.holders.json`, recordings by `vramscope run`, or `.vramscope` for the latest, which is taken where nothing is
+    /// named
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Look at this rank only
+    #[arg(long, value_name = "N")]
+    pub(crate) rank: Option<u32>,
+    /// Show every file of a recording rather than the last of each rank
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// How many holders to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
 }

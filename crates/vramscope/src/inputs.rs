@@ -122,12 +122,12 @@ fn walk(directory: &Path, depth: usize, entered: &mut BTreeSet<PathBuf>, files: 
 
 /// A part of a name, so that `step9` comes before `step10`.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+pub(crate) enum Part {
     Number(u128),
     Text(String),
 }
 
-fn natural(path: &Path) -> Vec<Part> {
+pub(crate) fn natural(path: &Path) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut rest: &str = &path.to_string_lossy();
     while let Some(first) = rest.chars().next() {

@@ -10,6 +10,8 @@ mod inputs;
 mod moment;
 mod printer;
 mod progress;
+mod recorder_files;
+mod recording_directory;
 mod recordings;
 mod share;
 mod size;
@@ -36,6 +38,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
     let result = printer.check_output(args.command.paths()).and_then(|()| match &args.command {
         Command::Analyze(command) => commands::analyze::run(command, &args.global, &printer),
         Command::Diff(command) => commands::diff::run(command, &args.global, &printer),
+        Command::Holders(command) => commands::holders::run(command, &args.global, &printer),
         Command::Inspect(command) => commands::inspect::run(command, &args.global, &printer),
         Command::Whatif(command) => commands::whatif::run(command, &args.global, &printer),
     });

@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::inputs::{self, Input};
 use crate::printer::Printer;
 use crate::progress::Progress;
+use crate::recording_directory;
 
 /// A file that was read.
 pub(crate) struct Snapshot {
@@ -20,6 +21,8 @@ pub(crate) struct Snapshot {
     pub(crate) path: String,
     /// The rank that the path names.
     pub(crate) rank: Option<u32>,
+    /// The directory that the recorder wrote it to, with all else of its process.
+    part: Option<PathBuf>,
     /// What it holds.
     pub(crate) document: Document,
 }
@@ -34,7 +37,8 @@ impl Snapshot {
     }
 }
 
-/// Reads all snapshots at or below some paths, in the order given. What cannot be read is said and left out.
+/// Reads all snapshots at or below some paths, in the order given. What cannot be read is said and left out. Of a directory
+/// of several recordings the newest is meant.
 ///
 /// # Errors
 /// When nothing is left.
@@ -44,9 +48,23 @@ pub(crate) fn read(
     symbols: &mut Symbols,
     printer: &Printer,
 ) -> anyhow::Result<Vec<Snapshot>> {
+    let paths = recording_directory::chosen_aloud(paths, printer);
+    read_chosen(&paths, rank, false, symbols, printer)
+}
+
+/// The same of paths that were chosen already. Where that is allowed, there need not be any.
+pub(crate) fn read_chosen(
+    paths: &[PathBuf],
+    rank: Option<u32>,
+    none_is_enough: bool,
+    symbols: &mut Symbols,
+    printer: &Printer,
+) -> anyhow::Result<Vec<Snapshot>> {
     let mut found = inputs::find(paths);
+    found.files.retain(|input| input.named || !recording_directory::is_beside_snapshots(&input.path));
     let mut errors = std::mem::take(&mut found.errors);
-    let of_rank = only_rank(found.files, rank)?;
+    let of_rank =
+        if none_is_enough && found.files.is_empty() { Vec::new() } else { only_rank(found.files, rank)? };
     let size = |input: &Input| input.path.metadata().map_or(0, |data| data.len());
     let mut progress = Progress::new(of_rank.iter().map(size).sum(), printer.progress);
     let n_files = of_rank.len();
@@ -55,14 +73,15 @@ pub(crate) fn read(
         match read_one(&input, symbols, &mut progress) {
             Ok(Some(document)) => {
                 let path = input.path.display().to_string();
-                snapshots.push(Snapshot { path, rank: input.rank, document });
+                let part = recording_directory::part_of(&input.path);
+                snapshots.push(Snapshot { path, rank: input.rank, part, document });
             }
             Ok(None) => {}
             Err(error) => errors.push(error),
         }
     }
     drop(progress);
-    if snapshots.is_empty() {
+    if snapshots.is_empty() && !none_is_enough {
         // The last one is returned and shown like the others.
         let last = errors.pop();
         printer.errors(&errors);
@@ -111,6 +130,12 @@ fn read_one(
         Ok(document) if !input.named && document.snapshot.devices.is_empty() => Ok(None),
         Ok(document) => Ok(Some(document)),
         Err(Error::Empty | Error::Unknown { .. } | Error::NoSnapshot { .. }) if !input.named => Ok(None),
+        Err(Error::NoSnapshot { .. } | Error::Unknown { .. })
+            if recording_directory::is_of_holders(&input.path) =>
+        {
+            let hint = format!("show them with `vramscope holders {}`", input.path.display());
+            Err(Failure::error(format!("{} holds no snapshot but who held the memory", name()), hint))
+        }
         Err(error) => Err(anyhow::Error::new(error).context(format!("{} could not be read", name()))),
     }
 }
@@ -207,6 +232,10 @@ fn processes(snapshots: Vec<Snapshot>) -> Vec<Vec<Snapshot>> {
 }
 
 fn same_process(a: &Snapshot, b: &Snapshot) -> bool {
+    // Between windows of the recorder nothing may be left by which a process could be told.
+    if let (Some(a), Some(b)) = (&a.part, &b.part) {
+        return a == b;
+    }
     relation(&a.document.snapshot, &b.document.snapshot).is_same_process()
 }
 

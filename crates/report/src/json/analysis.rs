@@ -8,6 +8,7 @@ use serde::Serialize;
 use vramscope_view::analysis as view;
 
 use super::explained::{CapacityCheck, Fragmentation, SettingsTried, Shortfall};
+use super::recorded::{FoundHolder, Recorded};
 use super::{Frame, Location, SiteBytes, list};
 
 /// The name of the schema.
@@ -31,6 +32,8 @@ pub struct Document {
     pub confidence: Option<f64>,
     /// Each device of each rank.
     pub devices: Vec<Device>,
+    /// What `vramscope run` wrote down beside the snapshots, by process.
+    pub recorded: Vec<Recorded>,
     /// Conclusions, most serious first.
     pub findings: Vec<Finding>,
     /// What the recording cannot show, and other things to keep in mind.
@@ -329,7 +332,7 @@ pub struct Finding {
     /// Findings that belong with it, by their place in `findings`, from 0.
     pub related: Vec<usize>,
     /// What keeps the memory alive, where objects were recorded.
-    pub holder: Option<serde_json::Value>,
+    pub holder: Option<FoundHolder>,
     /// The pattern in the source code, where it was looked for.
     pub pattern: Option<serde_json::Value>,
     /// What to do, most useful first.
@@ -369,7 +372,7 @@ impl From<&view::Finding> for Finding {
             last_us: from.last_us,
             evidence: from.evidence.clone(),
             related: from.related.clone(),
-            holder: None,
+            holder: from.holder.as_ref().map(Into::into),
             pattern: None,
             advice: from.advice.clone(),
             companions: list(&from.companions),
@@ -390,6 +393,7 @@ impl From<&view::Analysis> for Document {
             headline: from.headline.clone(),
             confidence: from.confidence,
             devices: list(&from.devices),
+            recorded: list(&from.recorded),
             findings: list(&from.findings),
             caveats: from.caveats.clone(),
         }

@@ -6,7 +6,9 @@
 pub mod analysis;
 pub mod diff;
 pub mod explained;
+pub mod holders;
 pub mod inspect;
+pub mod recorded;
 pub mod whatif;
 
 use std::collections::BTreeMap;
@@ -99,6 +101,7 @@ pub fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
     BTreeMap::from([
         (analysis::SCHEMA, schemars::schema_for!(analysis::Document).to_value()),
         (diff::SCHEMA, schemars::schema_for!(diff::Document).to_value()),
+        (holders::SCHEMA, schemars::schema_for!(holders::Document).to_value()),
         (inspect::SCHEMA, schemars::schema_for!(inspect::Document).to_value()),
         (whatif::SCHEMA, schemars::schema_for!(whatif::Document).to_value()),
     ])

@@ -3,8 +3,10 @@
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Severity};
 use vramscope_view::explained::Shortfall;
 
+use super::holders::picture;
 use super::{block, code, escaped, place, sentence, table};
 use crate::bytes::{counted, grouped, human, share, signed};
+use crate::chain;
 use crate::clock;
 use crate::excerpt::Excerpts;
 use crate::place::Places;
@@ -23,11 +25,17 @@ pub fn render(analysis: &Analysis, top: usize, verbose: bool, excerpts: &Excerpt
     let (word, _) = words::verdict(analysis.verdict);
     let sure = analysis.confidence.map(|c| format!(" ({})", words::confidence(c))).unwrap_or_default();
     let mut out = format!("## {word}: {}{sure}\n\n", sentence(&analysis.headline));
-    out.push_str(&format!(
-        "{}: {}\n\n",
-        escaped(&words::inputs(&analysis.inputs)),
-        code(&words::input_names(&analysis.inputs))
-    ));
+    if analysis.inputs.is_empty() && !analysis.recorded.is_empty() {
+        let names: Vec<String> = analysis.recorded.iter().map(|recorded| code(&recorded.path)).collect();
+        out.push_str(&format!("{}, without any snapshot\n\n", names.join(", ")));
+    } else {
+        out.push_str(&format!(
+            "{}: {}\n\n",
+            escaped(&words::inputs(&analysis.inputs)),
+            code(&words::input_names(&analysis.inputs))
+        ));
+    }
+    recorded(&mut out, analysis);
     for (i, finding) in analysis.findings.iter().take(top).enumerate() {
         let whole = verbose || i == 0 || (i < TOLD_WHOLE && finding.severity != Severity::Info);
         one_finding(&mut out, i + 1, analysis, finding, &places, whole.then_some(excerpts), verbose);
@@ -74,6 +82,41 @@ pub fn render(analysis: &Analysis, top: usize, verbose: bool, excerpts: &Excerpt
     out
 }
 
+/// What the recorder wrote down beside snapshots.
+fn recorded(out: &mut String, analysis: &Analysis) {
+    for recorded in &analysis.recorded {
+        let facts = words::environment(recorded);
+        if !facts.is_empty() {
+            out.push_str(&format!("Run: {}\n\n", sentence(&facts.join(", "))));
+        }
+        for curve in &recorded.curves {
+            let mut text = words::recorded_steps(curve);
+            if let (Some(first), Some(last)) =
+                (curve.allocated_at_steps.first(), curve.allocated_at_steps.last())
+            {
+                text.push_str(&format!(
+                    "; allocated at the first one's end {}, at the last one's {}",
+                    human(*first),
+                    human(*last)
+                ));
+            }
+            out.push_str(&format!("Counted: {}\n\n", escaped(&text)));
+        }
+        let Some(last) = recorded.holders.last() else { continue };
+        let sum = chain::sum(last.holders.total.0, &last.holders.classes);
+        out.push_str(&format!("Held: {} ({})\n\n", escaped(&sum), code(words::file_name(&last.path))));
+        let first = last.holders.holders.iter().find(|holder| !holder.chain.is_empty());
+        if let Some(holder) = first.filter(|_| analysis.devices.is_empty()) {
+            out.push_str(&format!(
+                "Most by {}{}\n\n{}\n",
+                code(&holder.path),
+                chain::through(holder),
+                picture(holder, false)
+            ));
+        }
+    }
+}
+
 fn bullets(out: &mut String, sentences: &[String]) {
     for text in sentences {
         out.push_str(&format!("- {}\n", sentence(text)));
@@ -95,10 +138,15 @@ fn one_finding(
     } else {
         String::new()
     };
+    // Without a device that was recorded there is none to name.
+    let on = if analysis.devices.is_empty() {
+        String::new()
+    } else {
+        format!(" on {}", words::device(finding.rank, finding.device))
+    };
     out.push_str(&format!(
-        "### {n}. {}{at} on {} ({})\n\n{}\n\n",
+        "### {n}. {}{at}{on} ({})\n\n{}\n\n",
         words::kind(&finding.kind),
-        words::device(finding.rank, finding.device),
         words::confidence(finding.confidence),
         sentence(&finding.title)
     ));
@@ -127,6 +175,19 @@ fn one_finding(
             out.push_str(&format!("\n{}\n", sentence(doubt)));
         }
         out.push('\n');
+    }
+    if let Some(found) = &finding.holder {
+        let holder = &found.holder;
+        let figures = format!("{} ({})", chain::figures(holder), words::joined(found));
+        out.push_str(&format!(
+            "Holder: {}{}: {}\n\n",
+            code(&holder.path),
+            chain::through(holder),
+            escaped(&figures)
+        ));
+        if (n == 1 || verbose) && !holder.chain.is_empty() {
+            out.push_str(&format!("{}\n", picture(holder, verbose)));
+        }
     }
     if !finding.evidence.is_empty() {
         out.push_str("Why:\n\n");

@@ -2,6 +2,7 @@
 
 pub mod analysis;
 pub mod diff;
+pub mod holders;
 pub mod inspect;
 pub mod whatif;
 

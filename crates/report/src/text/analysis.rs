@@ -2,7 +2,7 @@
 
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Peak, Severity};
 
-use super::{INDENT, Layout, balance, files, finding, left_out};
+use super::{INDENT, Layout, balance, files, finding, left_out, recorded};
 use crate::bytes::{counted, grouped, human, share, signed};
 use crate::clock;
 use crate::page::Page;
@@ -27,6 +27,7 @@ pub fn render(analysis: &Analysis, layout: &Layout<'_>) -> String {
     page.paragraph(Span::new(role, word), word.chars().count() + 2, &format!("{}{sure}", analysis.headline));
     page.gap();
     read(&mut page, analysis);
+    recorded::write(&mut page, &analysis.recorded, analysis.devices.is_empty(), layout);
     page.gap();
     if analysis.devices.len() > 1 {
         overview(&mut page, &analysis.devices);
@@ -56,6 +57,15 @@ pub fn render(analysis: &Analysis, layout: &Layout<'_>) -> String {
 
 /// What was read.
 fn read(page: &mut Page, analysis: &Analysis) {
+    if analysis.inputs.is_empty() && !analysis.recorded.is_empty() {
+        let names: Vec<&str> = analysis.recorded.iter().map(|recorded| recorded.path.as_str()).collect();
+        page.paragraph(
+            Span::new(Role::Dim, "read"),
+            INDENT,
+            &format!("{}, without any snapshot", names.join(", ")),
+        );
+        return;
+    }
     let mut label = Span::new(Role::Dim, "read");
     let names = words::input_names(&analysis.inputs);
     let text = format!("{}: {names}", words::inputs(&analysis.inputs));

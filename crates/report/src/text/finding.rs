@@ -2,7 +2,7 @@
 
 use vramscope_view::analysis::{Analysis, Finding, Location, Severity};
 
-use super::{INDENT, Layout, explained, left_out};
+use super::{INDENT, Layout, explained, left_out, recorded};
 use crate::bytes::{counted, human};
 use crate::excerpt::Excerpt;
 use crate::page::Page;
@@ -23,6 +23,9 @@ pub(super) fn write(page: &mut Page, n: usize, finding: &Finding, context: &Cont
         source(page, site, excerpt);
     }
     stack(page, finding, context);
+    if let Some(found) = &finding.holder {
+        recorded::holder(page, found, n == 1 || context.layout.verbose, context.layout);
+    }
     list(page, "why", &finding.evidence);
     if let Some(found) = &finding.fragmentation {
         explained::fragmentation(page, found);
@@ -48,6 +51,9 @@ pub(super) fn write_short(page: &mut Page, n: usize, finding: &Finding, context:
     page.paragraph(Span::new(Role::Plain, "   "), 3, &finding.title);
     if finding.severity != Severity::Info {
         figures(page, finding, context);
+    }
+    if let Some(found) = &finding.holder {
+        recorded::holder_in_short(page, found);
     }
 }
 

@@ -5,7 +5,9 @@ mod balance;
 pub mod diff;
 pub(crate) mod explained;
 mod finding;
+pub mod holders;
 pub mod inspect;
+mod recorded;
 pub mod whatif;
 
 use crate::excerpt::Excerpts;

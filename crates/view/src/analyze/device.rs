@@ -9,10 +9,12 @@ use vramscope_replay::{Lifetimes, PhaseRun, StepSource, Steps, Window, balance_a
 
 use super::explained;
 use super::findings::present;
+use super::joined_holder::Lookup;
 use super::sites::ByStack;
 use super::verdict::History;
 use super::window::window;
 use crate::analysis::{Balance, DeviceAnalysis, Finding, Options, Peak, Phase, Steps as StepsView};
+use crate::holders::HoldersFile;
 
 /// What came of one device.
 pub(super) struct Outcome {
@@ -40,6 +42,7 @@ pub(super) fn analyze(
     device: &DeviceRecording,
     symbols: &Symbols,
     options: &Options,
+    holders: &[HoldersFile],
 ) -> Outcome {
     let lifetimes = Lifetimes::of(device, recording.settings.as_ref());
     let whole = lifetimes.whole();
@@ -70,8 +73,15 @@ pub(super) fn analyze(
     let runs = phase_runs(device, &recording.annotations);
     let curve = Curve::follow(device, &lifetimes, window, &steps, &runs);
     let most_allocated = curve.peak.map_or(0, |(_, allocated, _)| allocated);
-    let findings: Vec<Finding> =
-        found.into_iter().map(|f| present(f, recording, device.ordinal, most_allocated, symbols)).collect();
+    let lookup = Lookup { files: holders, device, lifetimes: &lifetimes, window };
+    let mut findings: Vec<Finding> = Vec::with_capacity(found.len());
+    let mut doubts: Vec<String> = Vec::new();
+    for finding in found {
+        let (holder, doubt) = lookup.holder(&finding);
+        doubts.extend(doubt);
+        let finding = present(finding, recording, device.ordinal, most_allocated, symbols);
+        findings.push(Finding { holder, ..finding });
+    }
     let is_unsteady =
         findings.iter().any(|f| matches!(f.kind.as_str(), "leak" | "growing" | "reference-cycle"));
     let peak = curve.peak.map(|(event, allocated, reserved)| Peak {
@@ -149,6 +159,7 @@ pub(super) fn analyze(
     if more_phases > 0 {
         caveats.push(format!("{more_phases} more marked phases are not shown"));
     }
+    caveats.append(&mut doubts);
     let analysis = DeviceAnalysis {
         device: device.ordinal,
         rank: recording.rank,
@@ -319,6 +330,7 @@ fn fluctuation(at_steps: &[u64], n_steps: usize) -> Option<f64> {
 fn step_source(source: &StepSource) -> String {
     match source {
         StepSource::None => "none found".to_owned(),
+        StepSource::Recorder => "recorder".to_owned(),
         StepSource::Marks(name) => format!("`{name}` marks"),
         StepSource::Recurrence { stacks: 1, .. } => "allocations of one place that recur".to_owned(),
         StepSource::Recurrence { stacks, .. } => {

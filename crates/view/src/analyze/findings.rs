@@ -68,6 +68,7 @@ pub(super) fn present(
         evidence: finding.evidence,
         advice: finding.advice,
         companions,
+        holder: None,
         related: Vec::new(),
         shortage: finding.shortage.map(|b| b.0),
         shortfall: finding.shortfall.as_deref().map(|s| explained::shortfall(s, symbols)),

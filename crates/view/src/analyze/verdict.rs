@@ -4,6 +4,7 @@ use vramscope_model::Bytes;
 
 use crate::analysis::{DeviceAnalysis, Finding, Severity, Verdict};
 use crate::quantity::grouped;
+use crate::recorded::Recorded;
 use crate::whatif::ReasonKind;
 
 /// How much there is to go by on one device.
@@ -75,7 +76,11 @@ pub(super) fn headline(
     findings: &[Finding],
     devices: &[DeviceAnalysis],
     evidence: Evidence,
+    recorded: &[Recorded],
 ) -> String {
+    if verdict == Verdict::InsufficientData && devices.is_empty() && !recorded.is_empty() {
+        return without_snapshots(recorded);
+    }
     let answer = answer(verdict, findings, devices, evidence);
     let lack = findings.iter().find(|f| f.code == OVER_CAPACITY && f.kind == Verdict::Oom.name());
     if let Some(lack) = lack.filter(|_| verdict != Verdict::Oom) {
@@ -89,6 +94,29 @@ pub(super) fn headline(
             format!("{answer}, and {} are enough", check.told)
         }
         _ => answer,
+    }
+}
+
+/// What the recorder's other files can tell, and what they cannot.
+fn without_snapshots(recorded: &[Recorded]) -> String {
+    let steps = recorded.iter().map(Recorded::steps).max().unwrap_or(0);
+    let has_counters =
+        recorded.iter().flat_map(|r| &r.curves).any(|c| c.peak_allocated.is_some_and(|bytes| bytes > 0));
+    let has_holders = recorded.iter().any(|r| !r.holders.is_empty());
+    let counted = format!("{} {}", grouped(steps), if steps == 1 { "step" } else { "steps" });
+    match (steps, has_counters, has_holders) {
+        (_, true, _) => format!(
+            "no snapshot was taken in {counted}, and the counters alone cannot tell a leak from a start; record with \
+             `vramscope run --always`"
+        ),
+        (_, false, true) => {
+            "no memory of a GPU was recorded; who holds the memory is known, but not whether it grows"
+                .to_owned()
+        }
+        (0, false, false) => {
+            "the program ended before anything was recorded; call `vramscope.step()` in its loop".to_owned()
+        }
+        (_, false, false) => format!("no memory of a GPU was in use in {counted}; run it on a GPU"),
     }
 }
 
@@ -132,22 +160,25 @@ fn answer(verdict: Verdict, findings: &[Finding], devices: &[DeviceAnalysis], ev
         };
     };
     let place = place(f);
+    let holder = holder(f);
     let so_far = Bytes(f.bytes);
     let rate = f.bytes_per_step.filter(|r| *r >= 1.0).map(|r| Bytes(r.round() as u64));
     match verdict {
         Verdict::Leak => match rate {
-            Some(rate) => format!("{rate} are kept every step{place}; {so_far} so far"),
+            Some(rate) => format!("{rate} are kept every step{place}{holder}; {so_far} so far"),
             None if f.code == "block-sizes" => {
                 let size = f.block_size.map_or(String::new(), |b| format!(" of {}", Bytes(b)));
-                format!("ever more blocks{size} are held; {so_far} more by the last snapshot")
+                format!("ever more blocks{size} are held{holder}; {so_far} more by the last snapshot")
             }
-            None => format!("memory is kept{place} and never given back; {so_far} so far"),
+            None => format!("memory is kept{place} and never given back{holder}; {so_far} so far"),
         },
         Verdict::Growing => match rate {
             Some(rate) => {
-                format!("memory{place} grows by {rate} a step, perhaps without bound; {so_far} so far")
+                format!(
+                    "memory{place} grows by {rate} a step{holder}, perhaps without bound; {so_far} so far"
+                )
             }
-            None => format!("memory{place} grows, perhaps without bound; {so_far} so far"),
+            None => format!("memory{place} grows{holder}, perhaps without bound; {so_far} so far"),
         },
         Verdict::ReferenceCycle => {
             format!("up to {so_far} allocated{place} wait for Python's garbage collector at a time")
@@ -224,6 +255,11 @@ fn place(f: &Finding) -> String {
     f.site.as_ref().map_or_else(String::new, |site| format!(" at {}:{}", tail(&site.file), site.line))
 }
 
+/// The object that holds it, if it is known.
+fn holder(f: &Finding) -> String {
+    f.holder.as_ref().map_or_else(String::new, |found| format!(", held by `{}`", found.holder.path))
+}
+
 fn tail(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
@@ -281,6 +317,7 @@ pub(super) fn rank_skew(devices: &[DeviceAnalysis], findings: &[Finding]) -> Opt
             "compare it with another rank: `vramscope diff` on a snapshot of each".to_owned()
         }],
         companions: Vec::new(),
+        holder: None,
         related: Vec::new(),
         shortage: None,
         shortfall: None,

@@ -1,27 +1,27 @@
 //! `vramscope analyze`.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use vramscope_model::Symbols;
+use vramscope_model::{Recording, Symbols, join};
 use vramscope_report::{json, markdown, text};
-use vramscope_view::analysis::Options;
+use vramscope_view::analysis::{Input, Options};
+use vramscope_view::recorded::{RecorderFiles, Run, completed};
 
 use crate::args::{Analyze, Format, Global};
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
 use crate::recordings::{self, Snapshot};
 use crate::source::{SourceRoot, Sources};
+use crate::{recorder_files, recording_directory};
 
 pub(crate) fn run(args: &Analyze, global: &Global, printer: &Printer) -> anyhow::Result<ExitStatus> {
     args.source.iter().try_for_each(SourceRoot::check)?;
     let mut symbols = Symbols::default();
-    let snapshots = recordings::read(&args.paths, args.rank, &mut symbols, printer)?;
-    let devices: BTreeSet<u32> = snapshots.iter().flat_map(Snapshot::devices).collect();
-    recordings::check_device(&devices, args.device)?;
-    let recordings = recordings::group(snapshots, printer)?;
+    let runs = read(args, &mut symbols, printer)?;
     let options =
         Options { device: args.device, capacity: args.capacity, since: args.since, until: args.until };
-    let analysis = vramscope_view::analyze(&recordings, &symbols, &options);
+    let analysis = vramscope_view::analyze_runs(&runs, &symbols, &options);
     let places = analysis.findings.iter().take(args.top).filter_map(|finding| finding.site.as_ref());
     let answer = match global.format {
         Format::Json => json::analysis::render(&analysis),
@@ -36,4 +36,55 @@ pub(crate) fn run(args: &Analyze, global: &Global, printer: &Printer) -> anyhow:
     };
     printer.answer(&answer)?;
     Ok(if analysis.verdict.is_trouble() { ExitStatus::Trouble } else { ExitStatus::Clean })
+}
+
+/// Snapshots, and what the recorder wrote beside them.
+fn read(args: &Analyze, symbols: &mut Symbols, printer: &Printer) -> anyhow::Result<Vec<Run>> {
+    let named = recording_directory::named_or_here(&args.paths)?;
+    let paths = recording_directory::chosen_aloud(&named, printer);
+    let mut files: Vec<RecorderFiles> =
+        recording_directory::parts(&paths).iter().map(recorder_files::read).collect();
+    let of_rank = |files: &RecorderFiles| args.rank.is_none_or(|rank| files.rank == Some(rank));
+    files.retain(of_rank);
+    for warning in files.iter().flat_map(|files| &files.warnings) {
+        printer.warning(warning);
+    }
+    // A program may have ended before the first snapshot, or have used no device.
+    let snapshots = recordings::read_chosen(&paths, args.rank, !files.is_empty(), symbols, printer)?;
+    let mut devices: BTreeSet<u32> = snapshots.iter().flat_map(Snapshot::devices).collect();
+    devices.extend(recorder_files::devices(&files));
+    recordings::check_device(&devices, args.device)?;
+    let recordings = recordings::group(snapshots, printer)?;
+    Ok(runs(recordings, files, symbols))
+}
+
+/// Puts each recording together with the other files of its process; those without any snapshot stand by themselves.
+fn runs(
+    recordings: Vec<(Recording, Vec<Input>)>,
+    mut files: Vec<RecorderFiles>,
+    symbols: &mut Symbols,
+) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (recording, inputs) in recordings {
+        let directory = inputs.first().and_then(|input| real(Path::new(&input.path).parent()?));
+        let its = |files: &RecorderFiles| directory.is_some() && real(Path::new(&files.path)) == directory;
+        let files = files.iter().position(its).map(|i| files.remove(i));
+        let recording = match &files {
+            Some(files) => completed(recording, files, symbols),
+            None => recording,
+        };
+        runs.push(Run { recording, inputs, files });
+    }
+    runs.extend(files.into_iter().map(|files| Run {
+        recording: join(Vec::new(), files.rank),
+        inputs: Vec::new(),
+        files: Some(files),
+    }));
+    runs
+}
+
+fn real(path: &Path) -> Option<PathBuf> {
+    let here = Path::new(".");
+    // A file in the current directory has no directory in its name.
+    (if path.as_os_str().is_empty() { here } else { path }).canonicalize().ok()
 }

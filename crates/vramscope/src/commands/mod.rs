@@ -2,5 +2,6 @@
 
 pub(crate) mod analyze;
 pub(crate) mod diff;
+pub(crate) mod holders;
 pub(crate) mod inspect;
 pub(crate) mod whatif;

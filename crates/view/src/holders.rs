@@ -1,0 +1,37 @@
+//! Who holds the memory, as `vramscope holders` shows it and as findings name it.
+//!
+//! The answer itself is made by `heap` and is plain data already, so it is shown as it is.
+
+pub use vramscope_model::Bytes;
+
+pub use vramscope_heap::{
+    Class, Classes, HeldBlock, Holder, Holders, Link, OTHER_HOLDERS, Status, Through, holder_of,
+};
+
+/// Who held the memory of a process at one moment, as a file tells.
+#[derive(Clone, Debug, Default)]
+pub struct HoldersFile {
+    /// The path as given; empty where it was not read from a file.
+    pub path: String,
+    /// The rank of the process, if known.
+    pub rank: Option<u32>,
+    /// When it was, µs since 1970 UTC.
+    pub time_us: Option<i64>,
+    /// The devices whose memory it is; none for that of the CPU.
+    pub devices: Vec<u32>,
+    /// The answer.
+    pub holders: Holders,
+}
+
+/// Who holds the memory of a finding.
+#[derive(Clone, Debug)]
+pub struct FoundHolder {
+    /// Who.
+    pub holder: Holder,
+    /// The file that tells.
+    pub file: String,
+    /// How many of the finding's blocks were found in that file with the same address and size.
+    pub joined_blocks: u64,
+    /// How many of those this one holds.
+    pub held_blocks: u64,
+}
