@@ -1,0 +1,120 @@
+//! Who holds the memory of this process: the walk of the Python heap, torch's C++ objects and the allocator's blocks, put together.
+//!
+//! ```text
+//!  cpython::walk ──► nodes, references ─┐
+//!  torch::read   ──► tensors, storages ─┼─► assemble ──► heap::find_holders ──► answer
+//!  allocator     ──► blocks ────────────┘      └─ names
+//! ```
+//!
+//! All of it happens while the GIL is held, and nothing of Python runs between the walk and the end: addresses stay good.
+
+mod allocator;
+mod answer;
+mod assemble;
+mod joined;
+mod names;
+mod roles;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use vramscope_heap::{Options, find_holders};
+use vramscope_view::holders::{Bytes, HoldersFile};
+
+use crate::cpython::{self, Address, Interest};
+use crate::torch;
+use allocator::{AllocatorBlock, Choice};
+
+pub(crate) use answer::PyHolders;
+
+/// What to look at, and what is known besides.
+pub(crate) struct Request {
+    /// Holders of less are summed.
+    pub(crate) min_bytes: u64,
+    /// `"cuda"`, `"cuda:1"`, `"cpu"`; CUDA if it is in use and the CPU otherwise where nothing is said.
+    pub(crate) device: Option<String>,
+    /// Addresses of objects that should be gone, and why.
+    pub(crate) watched: Vec<(Address, String)>,
+}
+
+/// Tags of the types of interest.
+pub(crate) mod tag {
+    pub(crate) const PARAMETER: u8 = 1;
+    pub(crate) const TENSOR: u8 = 2;
+    pub(crate) const STORAGE: u8 = 3;
+    pub(crate) const CONTEXT: u8 = 4;
+    pub(crate) const FUNCTION: u8 = 5;
+    pub(crate) const MODULE: u8 = 6;
+    pub(crate) const OPTIMIZER: u8 = 7;
+}
+
+/// Looks.
+///
+/// # Errors
+/// If torch has not been imported, is one that cannot be read, or the device is not known.
+pub(crate) fn look(py: Python<'_>, request: &Request) -> PyResult<HoldersFile> {
+    let loaded = py.import("sys")?.getattr("modules")?;
+    if !loaded.contains("torch")? {
+        return Err(PyRuntimeError::new_err(
+            "torch has not been imported, so no tensor can hold memory\nhint: call `holders()` in the program that uses torch",
+        ));
+    }
+    let choice = Choice::of(py, request.device.as_deref())?;
+    let layout = torch::layout(py)?.as_ref().map_err(|reason| {
+        PyRuntimeError::new_err(format!("this torch cannot be read: {reason}\nhint: please report it, with `python -c 'import torch; print(torch.__version__)'`"))
+    })?;
+    let blocks = allocator::blocks(py, &choice)?;
+    let interests = interests(py)?;
+    let options = cpython::Options {
+        nn_module: interests.iter().find(|i| i.tag == tag::MODULE).map(|i| i.base),
+        nn_module_tag: tag::MODULE,
+        interests,
+        ..cpython::Options::default()
+    };
+    let walk = cpython::walk(py, &options)?;
+    // Nothing of Python runs from here on.
+    let joined = joined::Joined::new(walk, layout);
+    let heap = assemble::assemble(&joined, &blocks, &choice, &request.watched);
+    let names = names::JoinedNames::new(&joined, &blocks);
+    let options = Options { min_bytes: Bytes(request.min_bytes), max_holders: None };
+    let mut holders = find_holders(&heap.heap, &names, &options);
+    holders.warnings.extend(joined.warnings());
+    holders.warnings.extend(heap.warnings);
+    Ok(HoldersFile { devices: choice.devices(&blocks), time_us: None, holders, ..HoldersFile::default() })
+}
+
+/// The types whose instances say what memory is.
+fn interests(py: Python<'_>) -> PyResult<Vec<Interest>> {
+    let native = py.import("torch._C")?;
+    let nn = py.import("torch.nn")?;
+    let tensor = native.getattr("TensorBase").or_else(|_| native.getattr("_TensorBase"))?;
+    let mut interests = vec![
+        (nn.getattr("Parameter")?, tag::PARAMETER),
+        (tensor, tag::TENSOR),
+        (native.getattr("StorageBase")?, tag::STORAGE),
+        (native.getattr("_FunctionBase")?, tag::CONTEXT),
+        (nn.getattr("Module")?, tag::MODULE),
+    ];
+    // `import torch` loads it in all releases, but nothing is lost without.
+    if let Ok(optim) = py.import("sys")?.getattr("modules")?.get_item("torch.optim") {
+        interests.push((optim.getattr("Optimizer")?, tag::OPTIMIZER));
+    }
+    Ok(interests.into_iter().map(|(base, tag)| Interest { base: base.as_ptr() as Address, tag }).collect())
+}
+
+/// Who holds the memory of tensors; see `vramscope.holders`.
+#[pyfunction]
+#[pyo3(signature = (min_bytes = 0, device = None, watched = Vec::new()))]
+pub(crate) fn holders(
+    py: Python<'_>,
+    min_bytes: i64,
+    device: Option<String>,
+    watched: Vec<(Address, String)>,
+) -> PyResult<PyHolders> {
+    let min_bytes = u64::try_from(min_bytes).map_err(|_| PyValueError::new_err(format!("min_bytes cannot be negative: {min_bytes}")))?;
+    let mut file = look(py, &Request { min_bytes, device, watched })?;
+    file.time_us = answer::now_us();
+    Ok(PyHolders::new(file))
+}
+
+/// All blocks that are to be explained, as far as an allocator tells of them.
+pub(crate) type Blocks = Option<Vec<AllocatorBlock>>;
