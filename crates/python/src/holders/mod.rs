@@ -64,12 +64,7 @@ pub(crate) fn look(py: Python<'_>, request: &Request) -> PyResult<HoldersFile> {
     })?;
     let blocks = allocator::blocks(py, &choice)?;
     let interests = interests(py)?;
-    let options = cpython::Options {
-        nn_module: interests.iter().find(|i| i.tag == tag::MODULE).map(|i| i.base),
-        nn_module_tag: tag::MODULE,
-        interests,
-        ..cpython::Options::default()
-    };
+    let options = cpython::Options { interests, nn_module_tag: tag::MODULE, ..cpython::Options::default() };
     let walk = cpython::walk(py, &options)?;
     // Nothing of Python runs from here on.
     let joined = joined::Joined::new(walk, layout);

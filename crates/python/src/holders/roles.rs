@@ -25,8 +25,8 @@ pub(super) fn roles(joined: &Joined<'_>) -> Vec<(u32, Role)> {
         if tag != tag::MODULE {
             continue;
         }
-        for (registry, role) in [("_parameters", Role::Parameter), ("_buffers", Role::Buffer)] {
-            let Some(registry) = walk.attribute(module, registry) else { continue };
+        for (registry, role) in [(c"_parameters", Role::Parameter), (c"_buffers", Role::Buffer)] {
+            let Some(registry) = walk.own_attribute(module, registry) else { continue };
             for &value in walk.edges.of(registry) {
                 if is_tensor(value) {
                     roles.push((value, role));
@@ -41,7 +41,7 @@ pub(super) fn roles(joined: &Joined<'_>) -> Vec<(u32, Role)> {
         if tag != tag::OPTIMIZER {
             continue;
         }
-        if let Some(state) = walk.attribute(optimizer, "state") {
+        if let Some(state) = walk.own_attribute(optimizer, c"state") {
             // The keys are the parameters themselves.
             let mut seen = parameters.clone();
             let mut level = vec![state];

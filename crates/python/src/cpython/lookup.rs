@@ -1,0 +1,39 @@
+//! Questions about single nodes, for those who know what they mean.
+
+use std::ffi::CStr;
+
+use super::memory::{flags_of, item, items, type_flag, type_of};
+use super::{Walk, attributes};
+
+impl Walk<'_> {
+    /// The attribute of an instance, as far as it is the instance's own: not the class's, and nothing that is computed.
+    pub(crate) fn own_attribute(&self, node: u32, name: &CStr) -> Option<u32> {
+        let at = self.address(node)?;
+        // SAFETY: the node is an instance that is alive, and the layout has been found to be true.
+        unsafe {
+            let dict = attributes::dict(self.trusted.values.as_ref(), at);
+            let value = if let Some(dict) = dict.filter(|&dict| items(dict).next().is_some()) {
+                item(dict, name)
+            } else {
+                let layout = self.trusted.values.as_ref()?;
+                attributes::inline_values(layout, at)
+                    .into_iter()
+                    .find(|&(key, _)| pyo3::ffi::PyUnicode_CompareWithASCIIString(key as *mut _, name.as_ptr()) == 0)
+                    .map(|(_, value)| value)
+            };
+            self.graph.find(value?)
+        }
+    }
+
+    /// How many references to the node's object were not found.
+    pub(crate) fn unexplained(&self, node: u32) -> u32 {
+        self.graph.unexplained.get(node as usize).map_or(0, |&count| u32::try_from(count).unwrap_or(0))
+    }
+
+    /// Whether it is a list, tuple, dict or something derived from one of these.
+    pub(crate) fn is_container(&self, node: u32) -> bool {
+        const CONTAINERS: usize = type_flag::DICT | type_flag::LIST | type_flag::TUPLE;
+        // SAFETY: the node is an object that is alive.
+        self.address(node).is_some_and(|at| unsafe { flags_of(type_of(at)) } & CONTAINERS != 0)
+    }
+}
