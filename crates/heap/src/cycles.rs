@@ -83,8 +83,10 @@ impl<'a> Closing<'a> {
             format!("unreachable: {spelled}")
         } else {
             let object = self.object(node(owner));
+            // Not by its metaclass.
             let is_named_class = object.kind == ObjectKind::Class && !object.detail.is_empty();
             let name = if is_named_class { object.detail } else { object.type_name };
+            let name = name.strip_prefix("class ").unwrap_or(&name);
             format!("unreachable: {name}{spelled}")
         };
         let owner = node(owner);

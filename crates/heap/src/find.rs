@@ -21,7 +21,7 @@ use crate::unreached::Unreached;
 /// Finds who holds each block.
 ///
 /// Every block gets one holder, by the best path that leads to it: a path of Python references before one through the autograd graph, then by the
-/// kind of its root in the order of [`RootKind`](crate::RootKind), then the one with fewer references, then the one with lower numbers. No path runs through two
+/// kind of its root in the order of [`RootKind`](crate::RootKind), then one round what is to be avoided, then the one with fewer references, then the one with lower numbers. No path runs through two
 /// roots. What no root reaches is held by C code if it hangs on [`Heap::held_outside`] or on an object without any reference to it, and else it
 /// is garbage, attributed to the topmost cycle that it hangs on.
 ///
@@ -44,7 +44,8 @@ pub fn find_holders(heap: &Heap, names: &dyn Names, options: &Options) -> Holder
         storages: kept.set_of(heap.storages.iter().copied()),
     };
 
-    let mut search = Search::new(&kept.graph, &kinds.autograd);
+    let avoided = kept.set_of(heap.avoided.iter().copied());
+    let mut search = Search::new(&kept.graph, &kinds.autograd, &avoided);
     search.enter_roots(&roots);
     let held_outside: Vec<u32> = heap.held_outside.iter().filter_map(|&node| kept.find(node)).collect();
     search.enter(Origin::Outside, &held_outside);
@@ -152,9 +153,10 @@ fn outside_of(heap: &Heap) -> Option<String> {
         ("roles", heap.roles.iter().filter(|(node, _)| !exists(node)).count()),
         ("storages", heap.storages.iter().filter(|node| !exists(node)).count()),
         ("autograd nodes", heap.autograd.iter().filter(|node| !exists(node)).count()),
-        ("dead or hidden nodes", {
+        ("dead, avoided or hidden nodes", {
             let dead = heap.dead.iter().filter(|(node, _)| !exists(node)).count();
-            dead + heap.hidden.iter().filter(|node| !exists(node)).count()
+            let avoided = heap.avoided.iter().filter(|node| !exists(node)).count();
+            dead + avoided + heap.hidden.iter().filter(|node| !exists(node)).count()
         }),
     ];
     let wrong: Vec<String> =

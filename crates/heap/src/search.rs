@@ -1,7 +1,8 @@
 //! The best path to each node.
 //!
-//! A path costs, in this order of weight: whether it runs through the autograd graph, what kind of root it begins at, and how many references it
-//! has. The first two take few values, so that a search breadth first for each of their combinations, best first, is a search by cost. Paths that
+//! A path costs, in this order of weight: whether it runs through the autograd graph, what kind of root it begins at, whether it passes what is to
+//! be avoided, and how many references it has. All but the last take few values, so that a search breadth first for each of their combinations,
+//! best first, is a search by cost. Paths that
 //! begin at what C code holds come after all others, and what cycles of garbage hold comes last.
 
 use std::ops::Range;
@@ -32,12 +33,15 @@ pub(crate) struct Reach {
     pub(crate) origin: Origin,
     /// Whether it runs through the autograd graph.
     pub(crate) through: bool,
+    /// Whether it may pass what is to be avoided.
+    detour: bool,
 }
 
 /// The best paths that were found so far.
 pub(crate) struct Search<'a> {
     graph: &'a Graph,
     autograd: &'a NodeSet,
+    avoided: &'a NodeSet,
     /// The node before on the path; [`NONE`] where it begins.
     pub(crate) parent: Vec<u32>,
     /// How many references the path has.
@@ -50,14 +54,15 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Nothing is reached yet.
-    pub(crate) fn new(graph: &'a Graph, autograd: &'a NodeSet) -> Self {
+    pub(crate) fn new(graph: &'a Graph, autograd: &'a NodeSet, avoided: &'a NodeSet) -> Self {
         let n = graph.len() as usize;
         Self {
             graph,
             autograd,
+            avoided,
             parent: vec![NONE; n],
             depth: vec![0; n],
-            reach: vec![Reach { origin: Origin::Nowhere, through: false }; n],
+            reach: vec![Reach { origin: Origin::Nowhere, through: false, detour: false }; n],
             order: Vec::new(),
         }
     }
@@ -70,51 +75,60 @@ impl<'a> Search<'a> {
 
     /// Finds paths from roots, given in order of preference.
     pub(crate) fn enter_roots(&mut self, roots: &[(RootKind, u32)]) {
-        let kinds: Vec<&[(RootKind, u32)]> = roots.chunk_by(|a, b| a.0 == b.0).collect();
+        let kinds: Vec<(Origin, Vec<u32>)> = roots
+            .chunk_by(|a, b| a.0 == b.0)
+            .filter_map(|kind| {
+                Some((Origin::Root(kind.first()?.0), kind.iter().map(|root| root.1).collect()))
+            })
+            .collect();
         let mut found = Vec::new();
-        for kind in &kinds {
-            found.push(self.sweep(kind, 0..0, false));
+        for &(origin, ref nodes) in &kinds {
+            let straight = self.spread(nodes, &[], Reach { origin, through: false, detour: false });
+            let reach = Reach { origin, through: false, detour: true };
+            let round = self.spread(nodes, std::slice::from_ref(&straight), reach);
+            found.push([straight, round]);
         }
-        for (kind, found) in kinds.iter().zip(found) {
-            self.sweep(kind, found, true);
+        for (&(origin, ref nodes), found) in kinds.iter().zip(found) {
+            self.spread(nodes, &found, Reach { origin, through: true, detour: true });
         }
     }
 
     /// Finds paths from nodes of another origin.
     pub(crate) fn enter(&mut self, origin: Origin, nodes: &[u32]) {
-        let reach = |through| Reach { origin, through };
-        let found = self.spread(nodes.iter().copied(), 0..0, reach(false));
-        self.spread(nodes.iter().copied(), found, reach(true));
+        let found = self.spread(nodes, &[], Reach { origin, through: false, detour: true });
+        self.spread(nodes, &[found], Reach { origin, through: true, detour: true });
     }
 
-    fn sweep(&mut self, roots: &[(RootKind, u32)], found: Range<usize>, through: bool) -> Range<usize> {
-        let Some(&(kind, _)) = roots.first() else { return 0..0 };
-        self.spread(roots.iter().map(|&(_, node)| node), found, Reach { origin: Origin::Root(kind), through })
-    }
-
-    /// Searches breadth first from new nodes, and from those that are in a part of the order already, which counts for its depths. Returns the
+    /// Searches breadth first from new nodes, and from those that are in parts of the order already, which count for their depths. Returns the
     /// part of the order that is new.
-    fn spread(&mut self, new: impl Iterator<Item = u32>, found: Range<usize>, reach: Reach) -> Range<usize> {
+    fn spread(&mut self, new: &[u32], found: &[Range<usize>], reach: Reach) -> Range<usize> {
         let start = self.order.len();
-        let (graph, autograd) = (self.graph, self.autograd);
-        let may_enter = |node| reach.through || !autograd.contains(node);
+        let (graph, autograd, avoided) = (self.graph, self.autograd, self.avoided);
+        let may_enter =
+            |node| (reach.through || !autograd.contains(node)) && (reach.detour || !avoided.contains(node));
         let mut level: Vec<u32> = Vec::new();
         let mut next: Vec<u32> = Vec::new();
-        for node in new {
+        for &node in new {
             if !self.is_reached(node) && may_enter(node) {
                 self.reach(node, NONE, 0, reach);
                 level.push(node);
             }
         }
         let mut depth = 0;
-        let mut found = found.peekable();
+        // Each in order of depth.
+        let mut found: Vec<_> = found.iter().map(|found| found.clone().peekable()).collect();
         loop {
             if level.is_empty() {
-                let Some(&at) = found.peek() else { break };
-                depth = self.depth[self.order[at] as usize];
+                let nearest = found.iter_mut().filter_map(|found| found.peek().copied());
+                let Some(nearest) = nearest.map(|at| self.depth[self.order[at] as usize]).min() else {
+                    break;
+                };
+                depth = nearest;
             }
-            while let Some(at) = found.next_if(|&at| self.depth[self.order[at] as usize] <= depth) {
-                level.push(self.order[at]);
+            for found in &mut found {
+                while let Some(at) = found.next_if(|&at| self.depth[self.order[at] as usize] <= depth) {
+                    level.push(self.order[at]);
+                }
             }
             for &node in &level {
                 for &to in graph.out(node) {

@@ -112,9 +112,13 @@ impl Trace {
             if is_autograd && ground.kinds.autograd.contains(before) {
                 this.run[at] = this.run[from];
             }
-            if ended.contains(before) || is_autograd {
+            if ended.contains(before) {
                 ended.insert(node);
                 continue;
+            }
+            if is_autograd {
+                // A variable may name it; else it belongs to the object before.
+                ended.insert(node);
             }
             match ground.reference(node) {
                 None => {}

@@ -58,13 +58,14 @@ fn what_lies_outside_is_left_out_and_said() {
         autograd: vec![7],
         dead: vec![(8, "gone".into())],
         hidden: vec![9],
+        avoided: vec![10],
     };
     let holders = find_holders(&heap, &Anything(7), &Options::default());
     check_sums(&heap, &holders);
     assert_snapshot!(rows(&holders), @"
     C++ (no storage found) | cpp_held 10.7 EiB, 10.7 EiB of it alone, 2 blocks
     T0 | user_held 5.3 EiB, 5.3 EiB of it alone, 1 blocks
-    warning: left out for lying outside the heap of 2 nodes: references (3), roots (1), blocks (2), nodes held by C code (1), roles (1), storages (2), autograd nodes (1), dead or hidden nodes (2)
+    warning: left out for lying outside the heap of 2 nodes: references (3), roots (1), blocks (2), nodes held by C code (1), roles (1), storages (2), autograd nodes (1), dead, avoided or hidden nodes (3)
     warning: 2 blocks have the address of another
     ");
 }
@@ -143,6 +144,7 @@ prop_compose! {
             storages: lists[2].clone(),
             autograd: lists[3].clone(),
             dead: lists[4].iter().map(|&node| (node, String::new())).collect(),
+            avoided: lists[3].iter().map(|&node| node ^ 2).collect(),
             hidden: lists[4].iter().map(|&node| node ^ 1).collect(),
         }
     }

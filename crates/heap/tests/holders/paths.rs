@@ -194,7 +194,39 @@ fn a_node_that_a_variable_names() {
         tensor x 1KiB
         node saved(result) x
         "
-    ), @"__main__ through the autograd graph | activations 1.0 KiB, 1.0 KiB of it alone, 1 blocks");
+    ), @"__main__.fn through the autograd graph | activations 1.0 KiB, 1.0 KiB of it alone, 1 blocks");
+}
+
+#[test]
+fn paths_go_round_what_is_to_be_avoided_where_they_can() {
+    assert_snapshot!(held_by(
+        "
+        root own-module __main__
+        root own-frame train
+        SGD optimizer
+        avoided optimizer
+        __main__ global(optimizer) optimizer
+        dict state
+        optimizer .state state
+        tensor w 1KiB
+        state [*] w
+        Model model
+        Inner inner
+        Linear layer
+        __main__ global(model) model
+        model .inner inner
+        inner .layer layer
+        layer .weight w
+        tensor momentum 2KiB
+        state [*] momentum
+        tensor lone 4KiB
+        state [*] lone
+        train local(lone) lone
+        "
+    ), @"
+    __main__.optimizer.state[*] | user_held 6.0 KiB, 2.0 KiB of it alone, 2 blocks
+    __main__.model.inner.layer.weight | user_held 1.0 KiB, 1.0 KiB of it alone, 1 blocks
+    ");
 }
 
 #[test]
