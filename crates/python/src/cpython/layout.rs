@@ -123,7 +123,7 @@ pub(super) const MANAGED_DICT: usize = 24;
 
 /// What is said to be so in a release; nothing of those that are not known.
 pub(super) fn of_release(minor: u8) -> Option<Layout> {
-    let collector = |interpreter, recognised_by, permanent| Collector {
+    let collector = |interpreter: usize, recognised_by, permanent| Collector {
         generations: interpreter + 24,
         recognised_by,
         permanent,

@@ -257,3 +257,15 @@ pub(super) fn symbol(name: &CStr) -> Option<*mut c_void> {
     let found = unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }
+
+/// The type of code objects.
+pub(super) fn code_type() -> Address {
+    static TYPE: OnceLock<Address> = OnceLock::new();
+    *TYPE.get_or_init(|| symbol(c"PyCode_Type").map_or(0, |at| at as Address))
+}
+
+/// The type of the cells in which closures have their variables.
+pub(super) fn cell_type() -> Address {
+    static TYPE: OnceLock<Address> = OnceLock::new();
+    *TYPE.get_or_init(|| symbol(c"PyCell_Type").map_or(0, |at| at as Address))
+}

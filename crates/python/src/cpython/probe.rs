@@ -226,7 +226,7 @@ unsafe fn looks_right(py: Python<'_>, layout: &Frames, given: &[Address]) -> boo
         }
         let slots: Vec<Address> = threads::slots(layout, inner_frame, 4).map(|(object, _)| object).collect();
         let cell_holds = |cell: Address, object| {
-            super::memory::type_of(cell) == &raw const ffi::PyCell_Type as Address
+            super::memory::type_of(cell) == super::memory::cell_type()
                 && word(cell + 16) == object
         };
         let stack_size = int(code + layout.code_fields.stack_size);

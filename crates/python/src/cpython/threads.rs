@@ -108,7 +108,7 @@ pub(super) unsafe fn code(layout: &Frames, at: Address) -> Option<Address> {
     // SAFETY: the caller says so. Frames have a code object, or None while they are made.
     unsafe {
         let (code, _) = untag(layout, word(at + layout.code));
-        (code != 0 && type_of(code) == &raw const ffi::PyCode_Type as Address).then_some(code)
+        (code != 0 && type_of(code) == super::memory::code_type()).then_some(code)
     }
 }
 

@@ -6,7 +6,7 @@ use vramscope_view::holders::Bytes;
 use super::Blocks;
 use super::allocator::{AllocatorBlock, Choice};
 use super::joined::Joined;
-use super::roles;
+use super::{roles, tag};
 use crate::cpython::Address;
 use crate::torch::graph::{Device, Node, Owners};
 
@@ -47,6 +47,7 @@ pub(super) fn assemble(joined: &Joined<'_>, blocks: &Blocks, choice: &Choice, wa
         roles: roles::roles(joined),
         storages: joined.storages().map(|(node, _)| node).collect(),
         autograd: joined.functions(),
+        avoided: walk.instances.iter().filter(|(_, tag)| *tag == tag::OPTIMIZER).map(|&(node, _)| node).collect(),
         dead,
         hidden: walk.hidden.clone(),
     };

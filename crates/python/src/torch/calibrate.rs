@@ -81,7 +81,7 @@ impl Search {
                 layout.autograd.as_ref().is_some_and(|autograd| autograd.grad_fn.is_some()),
                 "what tensors have for the backward pass",
             ),
-            (layout.autograd.as_ref().is_some_and(|autograd| autograd.bases.len() == 2), "what views are of"),
+            (layout.autograd.as_ref().is_some_and(|autograd| autograd.base.is_some()), "what views are of"),
             (layout.context.is_some_and(|context| context.saved.is_some()), "custom functions"),
             (layout.saved.is_some(), "saved tensors"),
             (
@@ -327,29 +327,24 @@ impl Search {
                 .filter_map(|(tensor, value)| Some((self.memory.pointer(tensor + meta)?, value)))
                 .collect()
         };
-        let (grads, functions, views, forward) =
-            (of("grads", 0, 1), of("functions", 1, 2), of("views", 0, 1), of("forward views", 0, 1));
+        let (grads, functions, views) = (of("grads", 0, 1), of("functions", 1, 2), of("views", 0, 1));
         let functions: Vec<_> = functions
             .into_iter()
             .filter_map(|(meta, object)| Some((meta, self.memory.pointer(object + function.in_object)?)))
             .collect();
         let grad = self.find(&grads)?;
         let grad_fn = self.find(&functions);
-        let bases = [(&views, &forward), (&forward, &views)]
-            .into_iter()
-            .filter_map(|(with, without)| self.base(with, without))
-            .collect();
-        Some(AutogradAt { meta, grad, grad_fn, bases })
+        Some(AutogradAt { meta, grad, grad_fn, base: self.base(&views) })
     }
 
-    /// Where the base is in the ones, and the flag behind it that is 1 in them and 0 in the others.
-    fn base(&mut self, with: &[(usize, usize)], without: &[(usize, usize)]) -> Option<BaseAt> {
-        let base = self.find(with)?;
-        let present = (base + 8..base + 32).step_by(8).find(|at| {
-            let mut is = |meta: usize, flag: u8| self.memory.byte(meta + at) == Some(flag);
-            with.iter().all(|&(meta, _)| is(meta, 1)) && without.iter().all(|&(meta, _)| is(meta, 0))
-        })?;
-        Some(BaseAt { base, present })
+    /// Where the base is, and the flag that says that it is. Between them lies what makes the view anew, which the examples do without.
+    fn base(&mut self, views: &[(usize, usize)]) -> Option<BaseAt> {
+        let base = self.find(views)?;
+        let mut words = (base + 8..base + 96).step_by(8);
+        let present =
+            words.find(|at| views.iter().any(|&(meta, _)| self.memory.word(meta + at) != Some(0)))?;
+        let flagged = views.iter().all(|&(meta, _)| self.memory.byte(meta + present) == Some(1));
+        flagged.then_some(BaseAt { base, present })
     }
 
     fn context(&mut self) -> Option<ContextAt> {

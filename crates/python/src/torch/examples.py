@@ -78,15 +78,14 @@ def _graph(torch, keep, tables):
 def _views(torch, keep, tables):
     bases = [_leaf(torch, keep, 4, n) * 2.0 for n in (2, 3)]
     views = [base.view(-1) for base in bases]
-    detached = [base.detach() for base in bases]
-    keep.append((bases, views, detached))
+    keep.append((bases, views))
     tables["views"] = [(view._cdata, base._cdata) for view, base in zip(views, bases)]
-    tables["forward views"] = [(view._cdata, base._cdata) for view, base in zip(detached, bases)]
     written = [_leaf(torch, keep, 4, n).clone() for n in (2, 3)]
     for tensor in written:
         tensor[0].mul_(2.0)
-    keep.append(written)
-    tables["written views"] = [(id(tensor.grad_fn),) for tensor in written]
+    functions = [tensor.grad_fn for tensor in written]
+    keep.append((written, functions))
+    tables["written views"] = [(id(function),) for function in functions]
 
 
 def _custom_functions(torch, keep, tables):
@@ -220,9 +219,10 @@ def function_types():
     """The Python types of functions that torch generates, each with the attributes that tell of what it saves without running a hook."""
     # Of other classes nothing is asked that a class of their own could answer.
     members_of, name_of = (type.__dict__[name].__get__ for name in ("__dict__", "__name__"))
+    custom = sys.modules["torch"]._C._FunctionBase
     found = []
     for kind in type.__subclasses__(object):
         members = members_of(kind)
-        if "next_functions" in members and "_sequence_nr" in members:
+        if kind is not custom and "next_functions" in members and "_sequence_nr" in members:
             found.append((kind, name_of(kind), [name for name in sorted(members) if name.startswith("_raw_saved_")]))
     return found

@@ -21,6 +21,8 @@ const HEADER: usize = 16;
 const WORDS: usize = 512;
 /// Functions have their base class first; no field of theirs lies in it.
 const FIRST_FIELD: usize = 64;
+/// Addresses that are multiples of this have zero as their lowest byte.
+const FLAG: usize = 256;
 /// References that the empty function's Python object seems to have, so that it is never thrown away.
 const REFERENCES: u64 = 1 << 20;
 
@@ -31,16 +33,21 @@ pub(crate) struct EmptyFunction {
     object: Box<[u64; 8]>,
     /// Bytes from one saved tensor to the next.
     size: usize,
+    /// What the words of the function point to when it shall have lists: enough for any of them.
+    items: Box<[u64]>,
+    /// Bytes from what one word points to to what the next one points to.
+    step: usize,
 }
 
 impl EmptyFunction {
     /// `in_object` is where a function's address lies in its Python object; `size` is that of a saved tensor.
     pub(crate) fn new(in_object: usize, size: usize) -> Option<Self> {
-        (in_object == HEADER && size > 0 && size.is_multiple_of(8)).then(|| Self {
-            function: Box::new([0; WORDS]),
-            object: Box::new([0; 8]),
-            size,
-        })
+        if in_object != HEADER || !(16..=512).contains(&size) || !size.is_multiple_of(8) {
+            return None;
+        }
+        let step = (size..=size * FLAG).step_by(size).find(|step| step.is_multiple_of(FLAG))?;
+        let items = vec![0; ((WORDS + 1) * step + FLAG) / 8].into_boxed_slice();
+        Some(Self { function: Box::new([0; WORDS]), object: Box::new([0; 8]), size, items, step })
     }
 
     /// Asks `attribute` of this type where it lies. `None` if the answer is not an address in the function.
@@ -61,30 +68,28 @@ impl EmptyFunction {
         Some(Field { name, at, list: true })
     }
 
-    /// Where the list lies: at each place in turn, a list of one saved tensor is put.
+    /// Where the list lies. Every word of the function is an address that is one step above the word before it, so that each two neighbours are the ends of a list, and
+    /// the first item of the list tells which two they are. Lists are followed by a flag, one byte that must be zero: steps are multiples of 256.
     fn list(&mut self, memory: &mut Memory, kind: &Bound<'_, PyAny>, attribute: &str) -> Option<usize> {
-        // The one saved tensor is the last of the function's memory.
-        let last = self.function.as_ptr() as usize + size_of_val(&*self.function) - self.size;
-        let places = WORDS - self.size / 8 - 3;
-        (FIRST_FIELD / 8..places).find_map(|place| {
-            *self.function.get_mut(place)? = last as u64;
-            *self.function.get_mut(place + 1)? = (last + self.size) as u64;
-            *self.function.get_mut(place + 2)? = (last + self.size) as u64;
-            let answer = self.ask(kind, attribute);
-            let found = answer
-                .ok()
-                .and_then(|answer| answer.cast_into::<PyTuple>().ok())
-                .filter(|tuple| tuple.len() == 1);
-            let found = found
-                .and_then(|tuple| tuple.get_item(0).ok())
-                .and_then(|saved| memory.pointer(saved.as_ptr() as usize + IN_PYBIND));
-            self.function.get_mut(place..place + 3)?.fill(0);
-            (found == Some(last)).then_some(place * 8)
-        })
+        let items = self.items.as_ptr() as usize;
+        let first = items.next_multiple_of(FLAG);
+        for (place, word) in self.function.iter_mut().enumerate().skip(FIRST_FIELD / 8) {
+            *word = (first + place * self.step) as u64;
+        }
+        let answer = self.ask(kind, attribute);
+        self.function.fill(0);
+        let answer = answer.ok()?.cast_into::<PyTuple>().ok()?;
+        let told = memory.pointer_now(answer.get_item(0).ok()?.as_ptr() as usize + IN_PYBIND)?;
+        let above = told.checked_sub(first)?;
+        let place = above / self.step;
+        (above.is_multiple_of(self.step)
+            && answer.len() * self.size == self.step
+            && (FIRST_FIELD / 8..WORDS).contains(&place))
+        .then_some(place * 8)
     }
 
     fn offset_of(&self, memory: &mut Memory, saved: &Bound<'_, PyAny>) -> Option<usize> {
-        let address = memory.pointer(saved.as_ptr() as usize + IN_PYBIND)?;
+        let address = memory.pointer_now(saved.as_ptr() as usize + IN_PYBIND)?;
         let at = address.checked_sub(self.function.as_ptr() as usize)?;
         (FIRST_FIELD..=size_of_val(&*self.function) - self.size).contains(&at).then_some(at)
     }

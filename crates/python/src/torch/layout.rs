@@ -56,10 +56,10 @@ pub(crate) struct AutogradAt {
     pub(crate) meta: usize,
     pub(crate) grad: usize,
     pub(crate) grad_fn: Option<usize>,
-    /// The tensors that a view is of: for the backward pass, and for forward-mode differentiation.
-    pub(crate) bases: Vec<BaseAt>,
+    pub(crate) base: Option<BaseAt>,
 }
 
+/// The tensor that a view is of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BaseAt {
     pub(crate) base: usize,

@@ -64,6 +64,12 @@ impl Memory {
         usize::try_from(self.word(address)?).ok().filter(|&pointer| can_be_object(pointer))
     }
 
+    /// The same without a look at what was copied before, for memory that changed since.
+    pub(crate) fn pointer_now(&mut self, address: usize) -> Option<usize> {
+        self.tags.fill(EMPTY);
+        self.pointer(address)
+    }
+
     /// The four bytes at `address`.
     pub(crate) fn half(&mut self, address: usize) -> Option<u32> {
         let mut half = [0; 4];

@@ -383,13 +383,11 @@ impl Reader<'_> {
         if !self.classes.name(class).ends_with("ViewMeta") {
             return;
         }
-        for base in &at.bases {
-            if self.memory.byte(meta + base.present) == Some(1)
-                && let Some(base) =
-                    self.memory.pointer(meta + base.base).and_then(|base| self.tensor_at(base))
-            {
-                self.edge(this, base, Label::Base);
-            }
+        if let Some(at) = at.base
+            && self.memory.byte(meta + at.present) == Some(1)
+            && let Some(base) = self.memory.pointer(meta + at.base).and_then(|base| self.tensor_at(base))
+        {
+            self.edge(this, base, Label::Base);
         }
     }
 

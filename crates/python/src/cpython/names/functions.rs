@@ -54,7 +54,7 @@ impl Walk<'_> {
     ) -> Option<Reference> {
         // SAFETY: as the caller says.
         unsafe {
-            if class == &raw const ffi::PyCell_Type as Address {
+            if class == crate::cpython::memory::cell_type() {
                 return Some(Reference::Hidden);
             }
             if is_subtype(class, &raw const ffi::PyModule_Type as Address) {

@@ -48,7 +48,7 @@ impl Walk<'_> {
                     _ => format!("dict of {}", ffi::PyDict_Size(at as *mut _)),
                 };
                 (ObjectKind::Namespace, detail)
-            } else if class == &raw const ffi::PyCell_Type as Address {
+            } else if class == memory::cell_type() {
                 (ObjectKind::Cell, String::new())
             } else if let Some(n) = number_of_items(at, class) {
                 (ObjectKind::Container, format!("{type_name} of {n}"))
