@@ -1,0 +1,3 @@
+//! How fast holders are found.
+
+fn main() {}

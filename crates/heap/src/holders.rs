@@ -1,0 +1,246 @@
+//! The answer: who holds how much.
+
+use vramscope_model::Bytes;
+
+/// What to show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Holders of less are summed into a row of their class.
+    pub min_bytes: Bytes,
+    /// At most this many holders; the rest is summed in the same way.
+    pub max_holders: Option<usize>,
+}
+
+/// Who holds the memory of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holders {
+    /// Bytes of all blocks.
+    pub total: Bytes,
+    /// The same by class; they sum to the total.
+    pub classes: Classes,
+    /// The same by path, class and way, most bytes first; they sum to the total. Rows that sum up what is too small to show
+    /// ([`OTHER_HOLDERS`]) come last, one for each class.
+    pub holders: Vec<Holder>,
+    /// The part of [`Classes::cpp_held`] of which nothing is known, not even a storage.
+    pub unexplained: Bytes,
+    /// Each block with its holder, by address.
+    pub blocks: Vec<HeldBlock>,
+    /// What was wrong with the graph.
+    pub warnings: Vec<String>,
+}
+
+/// Bytes by class. Each block is counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Classes {
+    /// Parameters of modules.
+    pub parameters: Bytes,
+    /// Gradients of parameters.
+    pub gradients: Bytes,
+    /// State of optimizers.
+    pub optimizer_state: Bytes,
+    /// Reached only through the autograd graph.
+    pub activations: Bytes,
+    /// Buffers of modules.
+    pub buffers: Bytes,
+    /// Reached by Python references alone.
+    pub user_held: Bytes,
+    /// Reached by nothing that is alive: waits for Python's collector.
+    pub cycle_garbage: Bytes,
+    /// Given back by the program, but another stream may still use it.
+    pub pending: Bytes,
+    /// Held by C++ only.
+    pub cpp_held: Bytes,
+}
+
+/// What memory is, or why it is still there. A block belongs to the first of these that fits: pending; garbage; what it is (parameter, gradient,
+/// state, buffer); reached by Python references; reached through the autograd graph; held by C++.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// See [`Classes::parameters`].
+    Parameters,
+    /// See [`Classes::gradients`].
+    Gradients,
+    /// See [`Classes::optimizer_state`].
+    OptimizerState,
+    /// See [`Classes::activations`].
+    Activations,
+    /// See [`Classes::buffers`].
+    Buffers,
+    /// See [`Classes::user_held`].
+    UserHeld,
+    /// See [`Classes::cycle_garbage`].
+    CycleGarbage,
+    /// See [`Classes::pending`].
+    Pending,
+    /// See [`Classes::cpp_held`].
+    CppHeld,
+}
+
+impl Class {
+    /// All classes, in the order in which they are shown.
+    pub const ALL: [Self; 9] = [
+        Self::Parameters,
+        Self::Gradients,
+        Self::OptimizerState,
+        Self::Activations,
+        Self::Buffers,
+        Self::UserHeld,
+        Self::CycleGarbage,
+        Self::Pending,
+        Self::CppHeld,
+    ];
+
+    /// Its name in data: `user_held`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parameters => "parameters",
+            Self::Gradients => "gradients",
+            Self::OptimizerState => "optimizer_state",
+            Self::Activations => "activations",
+            Self::Buffers => "buffers",
+            Self::UserHeld => "user_held",
+            Self::CycleGarbage => "cycle_garbage",
+            Self::Pending => "pending",
+            Self::CppHeld => "cpp_held",
+        }
+    }
+}
+
+impl Classes {
+    /// The bytes of one class.
+    pub fn of(&self, class: Class) -> Bytes {
+        match class {
+            Class::Parameters => self.parameters,
+            Class::Gradients => self.gradients,
+            Class::OptimizerState => self.optimizer_state,
+            Class::Activations => self.activations,
+            Class::Buffers => self.buffers,
+            Class::UserHeld => self.user_held,
+            Class::CycleGarbage => self.cycle_garbage,
+            Class::Pending => self.pending,
+            Class::CppHeld => self.cpp_held,
+        }
+    }
+
+    /// Adds to one class.
+    pub fn add(&mut self, class: Class, bytes: Bytes) {
+        *match class {
+            Class::Parameters => &mut self.parameters,
+            Class::Gradients => &mut self.gradients,
+            Class::OptimizerState => &mut self.optimizer_state,
+            Class::Activations => &mut self.activations,
+            Class::Buffers => &mut self.buffers,
+            Class::UserHeld => &mut self.user_held,
+            Class::CycleGarbage => &mut self.cycle_garbage,
+            Class::Pending => &mut self.pending,
+            Class::CppHeld => &mut self.cpp_held,
+        } += bytes;
+    }
+
+    /// All of them.
+    pub fn sum(&self) -> Bytes {
+        Class::ALL.into_iter().map(|class| self.of(class)).sum()
+    }
+}
+
+/// The path of memory that the program gave back.
+pub const PENDING_FREE: &str = "pending free";
+/// The path of storages and tensors that C++ alone holds.
+pub const CPP: &str = "C++ (no Python object)";
+/// The path of blocks for which not even a storage was found.
+pub const NO_STORAGE: &str = "C++ (no storage found)";
+/// The path of the rows that sum up what is too small to show.
+pub const OTHER_HOLDERS: &str = "… other holders";
+
+/// Blocks that are held by the same path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The path: `__main__.losses[*]`, `unreachable: Node.me`, or one of [`PENDING_FREE`], [`CPP`], [`NO_STORAGE`] and [`OTHER_HOLDERS`].
+    pub path: String,
+    /// What the memory hangs on beyond the path.
+    pub through: Option<Through>,
+    /// What the memory is.
+    pub class: Class,
+    /// Bytes of the blocks.
+    pub bytes: Bytes,
+    /// Bytes of all blocks, of this row or not, that would be freed if the holding objects were gone: those that they dominate.
+    ///
+    /// The holding object is the last object on the path; if the path ends in `[*]`, the container; for garbage, the object to which the
+    /// closing edge leads. Where one path stands for several objects, this is the sum over them, each block counted once. It is less than
+    /// `bytes` where others hold the same memory, and more where the objects hold other memory too.
+    pub exclusive_bytes: Bytes,
+    /// How many blocks.
+    pub blocks: u64,
+    /// Equal for equal leaks, in other runs and under other versions of Python too. 12 hexadecimal digits.
+    pub fingerprint: String,
+    /// From the root down to the memory, for the block that stands for the others. Empty where there is nothing to show.
+    pub chain: Vec<Link>,
+}
+
+/// What memory can hang on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Through {
+    /// The autograd graph of the object that the path names.
+    Autograd,
+}
+
+impl Through {
+    /// Its name: `autograd graph`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Autograd => "autograd graph",
+        }
+    }
+}
+
+/// An object of a chain, and the reference that leads on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// What to show of the object: `__main__`, `list of 40`, `61 autograd nodes, the last ConvolutionBackward0`.
+    pub object: String,
+    /// Its type.
+    pub type_name: String,
+    /// The reference that leads on: `.losses`, `[*]`, `saved input`. Empty at the end.
+    pub reference: String,
+    /// Whether that reference may be the one too many.
+    pub suspect: bool,
+    /// Whether the object is meant to be alive.
+    pub status: Status,
+    /// Why the status is what it is; empty if unknown.
+    pub reason: String,
+}
+
+/// Whether an object is meant to be alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// It is.
+    Alive,
+    /// It should be gone.
+    Dead,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Status {
+    /// Its name: `alive`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alive => "alive",
+            Self::Dead => "dead",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A block and who holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldBlock {
+    /// Where it starts.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// The device it is on; nothing for memory of the host.
+    pub device: Option<u32>,
+    /// The index of its holder in [`Holders::holders`].
+    pub holder: u32,
+}
