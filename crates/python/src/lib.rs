@@ -1,5 +1,7 @@
 //! The native part of the Python package `vramscope`: the command line, and the walk through a running process that finds who holds its memory.
 
+mod cpython;
+
 use pyo3::prelude::*;
 
 #[pymodule]
@@ -7,6 +9,9 @@ mod _native {
     use std::ffi::OsString;
 
     use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::cpython::inspect::{_chain_to, _held_outside, _paths_to, _walk_figures};
 
     /// Runs the command line with these arguments, the command's own name first, and returns its exit status.
     #[pyfunction]

@@ -1,0 +1,157 @@
+//! What has to be known of a type to walk its instances, found out once for each type.
+
+use rustc_hash::FxHashMap;
+
+use super::memory::{Address, IsGc, Traverse, flags_of, is_subtype, type_field, type_flag, word};
+
+/// Types whose instances are not, or not only, what their `tp_traverse` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Special {
+    No,
+    /// A class.
+    Class,
+    /// A module.
+    Module,
+    /// A function: its closure's variables become its own.
+    Function,
+    /// A generator, coroutine or asynchronous generator.
+    Generator,
+    /// A `threading.local`.
+    ThreadLocal,
+    /// An array of numpy: it does not show its base to the collector.
+    Array,
+}
+
+/// A type of which all instances are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interest {
+    /// The type. Those derived from it are meant too.
+    pub(crate) base: Address,
+    /// What the instances are given back as; not 0. The first interest that fits counts.
+    pub(crate) tag: u8,
+}
+
+/// A type, as the walk sees it.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    pub(super) traverse: Option<Traverse>,
+    is_gc: Option<IsGc>,
+    /// Instances are known to the collector.
+    pub(super) collected: bool,
+    pub(super) special: Special,
+    /// The tag of the interest, or 0.
+    pub(super) tag: u8,
+}
+
+impl Kind {
+    /// Whether one of its instances is to be a node.
+    ///
+    /// # Safety
+    /// `object` must be an instance that is alive.
+    #[inline]
+    pub(super) unsafe fn is_node(&self, object: Address) -> bool {
+        if self.special == Special::Class {
+            // Static types are instances of `type`, but not collected: traversing one ends the process.
+            // SAFETY: instances of `type` are types.
+            return unsafe { flags_of(object) } & type_flag::HEAP_TYPE != 0;
+        }
+        if !self.collected {
+            return self.tag != 0 || self.special == Special::Array;
+        }
+        // SAFETY: it is what the collector would call, with an instance.
+        self.is_gc.is_none_or(|is_gc| unsafe { is_gc(object as *mut _) } != 0)
+    }
+}
+
+/// The types that are known to be special.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SpecialTypes {
+    pub(super) module: Address,
+    pub(super) function: Address,
+    pub(super) generators: [Address; 3],
+    pub(super) thread_local: Address,
+    /// 0 if numpy has not been imported.
+    pub(super) array: Address,
+}
+
+/// All types met so far.
+pub(super) struct Kinds {
+    special: SpecialTypes,
+    interests: Vec<Interest>,
+    known: FxHashMap<Address, u32>,
+    kinds: Vec<Kind>,
+    /// By the address's low bits, so that most look-ups are one comparison.
+    front: Vec<(Address, u32)>,
+}
+
+const FRONT: usize = 1024;
+
+impl Kinds {
+    pub(super) fn new(special: SpecialTypes, interests: Vec<Interest>) -> Self {
+        Self {
+            special,
+            interests,
+            known: FxHashMap::default(),
+            kinds: Vec::new(),
+            front: vec![(0, 0); FRONT],
+        }
+    }
+
+    /// What there is to know of a type.
+    ///
+    /// # Safety
+    /// `class` must be a type that is alive.
+    #[inline]
+    pub(super) unsafe fn of(&mut self, class: Address) -> Kind {
+        let at = (class >> 4) % FRONT;
+        let (known, number) = self.front[at];
+        if known == class {
+            return self.kinds[number as usize];
+        }
+        let number = match self.known.get(&class) {
+            Some(&number) => number,
+            None => {
+                // SAFETY: the caller says that it is a type.
+                let kind = unsafe { self.find_out(class) };
+                let number = self.kinds.len() as u32;
+                self.kinds.push(kind);
+                self.known.insert(class, number);
+                number
+            }
+        };
+        self.front[at] = (class, number);
+        self.kinds[number as usize]
+    }
+
+    unsafe fn find_out(&self, class: Address) -> Kind {
+        // SAFETY: a type is at least that large, and these fields are functions of these kinds or null.
+        let (flags, traverse, is_gc) = unsafe {
+            (
+                flags_of(class),
+                std::mem::transmute::<usize, Option<Traverse>>(word(class + type_field::TRAVERSE)),
+                std::mem::transmute::<usize, Option<IsGc>>(word(class + type_field::IS_GC)),
+            )
+        };
+        let collected = flags & type_flag::HAVE_GC != 0;
+        let special = &self.special;
+        // SAFETY: all of these are types.
+        let derives = |base: Address| base != 0 && unsafe { is_subtype(class, base) };
+        let is = if derives(&raw const pyo3::ffi::PyType_Type as usize) {
+            Special::Class
+        } else if derives(special.module) {
+            Special::Module
+        } else if class == special.function {
+            Special::Function
+        } else if special.generators.contains(&class) {
+            Special::Generator
+        } else if derives(special.thread_local) {
+            Special::ThreadLocal
+        } else if derives(special.array) {
+            Special::Array
+        } else {
+            Special::No
+        };
+        let tag = self.interests.iter().find(|i| derives(i.base)).map_or(0, |i| i.tag);
+        Kind { traverse: traverse.filter(|_| collected), is_gc, collected, special: is, tag }
+    }
+}

@@ -1,0 +1,166 @@
+//! References from what holds items, and from types made in C.
+
+use pyo3::ffi;
+use vramscope_heap::Reference;
+
+use super::{
+    Address, Walk, attributes, flags_of, full_type_name, is_text, memory, mro, text, type_flag, type_of, word,
+};
+use crate::cpython::memory::{SIZE, is_subtype};
+
+/// Types that only stand between their owner and its items.
+const PASSAGES: [&str; 17] = [
+    "list_iterator",
+    "list_reverseiterator",
+    "tuple_iterator",
+    "set_iterator",
+    "dict_keyiterator",
+    "dict_valueiterator",
+    "dict_itemiterator",
+    "dict_keys",
+    "dict_values",
+    "dict_items",
+    "mappingproxy",
+    "iterator",
+    "enumerate",
+    "reversed",
+    "collections._deque_iterator",
+    "Context",
+    "hamt",
+];
+
+impl Walk<'_> {
+    /// References from a dict. Nothing if the value is not in it.
+    ///
+    /// # Safety
+    /// `from` must be a dict.
+    pub(super) unsafe fn from_dict(
+        &self,
+        before: Option<u32>,
+        from: u32,
+        value: Address,
+    ) -> Option<Reference> {
+        let dict = self.address(from)?;
+        let to = self.node_at(value)?;
+        // SAFETY: all are objects that are alive.
+        unsafe {
+            if attributes::dict(self.trusted.values.as_ref(), dict) == Some(value) {
+                return None; // the instance dict of a class derived from dict
+            }
+            let key = self.key_of(from, dict, value);
+            if let Some(before) = before {
+                if let Some(frame) = self.frame_of(before) {
+                    let name = key.and_then(|key| text(key));
+                    return Some(name.map_or(Reference::Item, |name| self.local(frame, name)));
+                }
+                let owner = self.address(before).filter(|&owner| {
+                    attributes::dict(self.trusted.values.as_ref(), owner) == Some(dict)
+                        || self.dict_of_function(owner) == Some(dict)
+                });
+                if owner.is_some() {
+                    return Some(key.map_or(Reference::Item, |key| self.attribute(key, to)));
+                }
+            }
+            let exact = type_of(dict) == &raw const ffi::PyDict_Type as Address;
+            (exact || key.is_some() || memory::items(dict).any(|(k, _)| k == value))
+                .then_some(Reference::Item)
+        }
+    }
+
+    /// References from anything else.
+    ///
+    /// # Safety
+    /// All must be alive, and `class` the type of `object`.
+    pub(super) unsafe fn from_other(&self, object: Address, class: Address, value: Address) -> Reference {
+        // SAFETY: as the caller says.
+        unsafe {
+            let flags = flags_of(class);
+            if flags & (type_flag::LIST | type_flag::TUPLE | type_flag::DICT) != 0 {
+                return Reference::Item;
+            }
+            if flags & type_flag::EXCEPTION != 0 {
+                return from_exception(object, value);
+            }
+            let sets = [&raw const ffi::PySet_Type as Address, &raw const ffi::PyFrozenSet_Type as Address];
+            if sets.into_iter().any(|set| is_subtype(class, set)) {
+                return Reference::Item;
+            }
+            if class == &raw const ffi::PyCFunction_Type as Address {
+                let own = ffi::PyCFunction_GetSelf(object as *mut _) as Address == value;
+                return if own { Reference::Attribute("__self__".to_owned()) } else { Reference::Unknown };
+            }
+            let to_dict = flags_of(type_of(value)) & type_flag::DICT != 0;
+            for class in mro(class) {
+                let name = full_type_name(class);
+                match name.as_str() {
+                    "collections.deque" => return Reference::Item,
+                    "functools._lru_cache_wrapper" if to_dict => return Reference::Hidden,
+                    "functools._lru_cache_wrapper" => return Reference::Item,
+                    "traceback" if full_type_name(type_of(value)) == "frame" => {
+                        return Reference::Attribute("tb_frame".to_owned());
+                    }
+                    "traceback" => return Reference::Attribute("tb_next".to_owned()),
+                    "numpy.ndarray" => return Reference::Attribute("base".to_owned()),
+                    "_thread._local" if to_dict => return Reference::Hidden,
+                    "hamt_bitmap_node" | "hamt_array_node" | "hamt_collision_node" => {
+                        return from_context_variables(object, value);
+                    }
+                    name if PASSAGES.contains(&name) => return Reference::Hidden,
+                    _ => {}
+                }
+            }
+            Reference::Unknown
+        }
+    }
+}
+
+/// An exception's own fields.
+unsafe fn from_exception(exception: Address, value: Address) -> Reference {
+    const ARGUMENTS: usize = 24;
+    // SAFETY: it is an exception. The new references are given back at once; the exception keeps its own.
+    unsafe {
+        let is = |get: unsafe extern "C" fn(*mut ffi::PyObject) -> *mut ffi::PyObject| {
+            let got = get(exception as *mut _);
+            ffi::Py_DecRef(got);
+            got as Address == value
+        };
+        let name = if is(ffi::PyException_GetTraceback) {
+            "__traceback__"
+        } else if is(ffi::PyException_GetCause) {
+            "__cause__"
+        } else if is(ffi::PyException_GetContext) {
+            "__context__"
+        } else if word(exception + ARGUMENTS) == value {
+            "args"
+        } else {
+            return Reference::Unknown;
+        };
+        Reference::Attribute(name.to_owned())
+    }
+}
+
+/// The nodes of the tree in which a context has its variables: pairs of variable and value, or of null and a further node.
+unsafe fn from_context_variables(node: Address, value: Address) -> Reference {
+    const PAIRS: usize = 32;
+    const NAME: usize = 16;
+    // SAFETY: these nodes begin with their number of items, which are references or null; variables of contexts have their name first.
+    unsafe {
+        if full_type_name(type_of(value)).starts_with("hamt_") {
+            return Reference::Hidden;
+        }
+        let items = word(node + SIZE);
+        let item = |i: usize| word(node + PAIRS + 8 * i);
+        for pair in 0..items / 2 {
+            let (key, found) = (item(2 * pair), item(2 * pair + 1));
+            if found == value && key != 0 && full_type_name(type_of(key)).ends_with("ContextVar") {
+                let name = word(key + NAME);
+                if is_text(name)
+                    && let Some(name) = text(name)
+                {
+                    return Reference::Named(format!("contextvars.{name}"));
+                }
+            }
+        }
+        Reference::Unknown
+    }
+}
