@@ -9,7 +9,8 @@ use vramscope_heap::Names;
 use super::{Address, Options, Walk, walk};
 
 impl Walk<'_> {
-    /// The path by which a node is reached, roots of a better kind first, and of one kind the shortest. As nodes, from the root.
+    /// The path by which a node is reached, roots of a better kind first, and of one kind the shortest; then from nodes that are held
+    /// outside. As nodes, from the root.
     fn path_to(&self, target: u32) -> Option<Vec<u32>> {
         const NEW: u32 = u32::MAX;
         let mut came_from = vec![NEW; self.n_nodes() as usize];
@@ -20,13 +21,20 @@ impl Walk<'_> {
             came_from[root.node as usize] = root.node;
         }
         let mut kinds = self.roots.chunk_by(|a, b| a.kind == b.kind);
+        let mut outside = Some(&self.held_outside);
         let mut queue: Vec<u32> = Vec::new();
         let mut next = 0;
         let mut more = self.more_edges.clone();
         more.sort_unstable();
         loop {
             let Some(&node) = queue.get(next) else {
-                queue = kinds.next()?.iter().map(|root| root.node).collect();
+                queue = match kinds.next() {
+                    Some(roots) => roots.iter().map(|root| root.node).collect(),
+                    None => outside.take()?.iter().copied().filter(|&n| came_from[n as usize] == NEW).collect(),
+                };
+                for &root in &queue {
+                    came_from[root as usize] = root;
+                }
                 next = 0;
                 continue;
             };
@@ -81,8 +89,8 @@ pub(crate) fn _paths_to(
     let describe = |address| {
         let node = walk.node_at(address)?;
         Some(match walk.path_to(node) {
-            Some(path) => walk.spell(&path),
-            None if walk.held_outside.contains(&node) => "held outside".to_owned(),
+            Some(path) if walk.roots.iter().any(|root| root.node == path[0]) => walk.spell(&path),
+            Some(path) => format!("held outside{}", walk.spell(&path)),
             None => "unreachable".to_owned(),
         })
     };

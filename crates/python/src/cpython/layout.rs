@@ -9,8 +9,6 @@ pub(super) struct Layout {
     pub(super) collector: Collector,
     /// None before 3.11: instances have a dict or no attributes.
     pub(super) values: Option<Values>,
-    /// Immortal objects have a negative 32-bit count.
-    pub(super) immortals: bool,
 }
 
 /// How running frames are found and read.
@@ -169,7 +167,6 @@ pub(super) fn of_release(minor: u8) -> Option<Layout> {
             thread: thread_before_3_11,
             collector: collector(616, 72, 80),
             values: None,
-            immortals: false,
         },
         10 => Layout {
             frames: Frames {
@@ -181,7 +178,6 @@ pub(super) fn of_release(minor: u8) -> Option<Layout> {
             thread: thread_before_3_11,
             collector: collector(616, 72, 80),
             values: None,
-            immortals: false,
         },
         11 => Layout {
             frames: Frames {
@@ -201,21 +197,18 @@ pub(super) fn of_release(minor: u8) -> Option<Layout> {
             thread: Thread { exception: &[320], context: 224, dict: 128 },
             collector: collector(648, 72, 80),
             values: Some(Values { shared_keys: 872, kept: Kept::Behind(32) }),
-            immortals: false,
         },
         12 => Layout {
             frames: Frames { top: 56, through: Some(0), ..since_3_11 },
             thread: Thread { exception: &[256], context: 208, dict: 112 },
             collector: collector(112, 72, 80),
             values: Some(Values { shared_keys: 880, kept: Kept::BehindOdd(24) }),
-            immortals: true,
         },
         13 => Layout {
             frames: since_3_11,
             thread: Thread { exception: &[256], context: 208, dict: 128 },
             collector: collector(7400, 72, 80),
             values: Some(Values { shared_keys: 880, kept: Kept::AtEnd { valid: 3, values: 8 } }),
-            immortals: true,
         },
         14 => Layout {
             frames: Frames {
@@ -228,7 +221,6 @@ pub(super) fn of_release(minor: u8) -> Option<Layout> {
             thread: Thread { exception: &[256], context: 208, dict: 128 },
             collector: collector(7408, 232, 72),
             values: Some(Values { shared_keys: 880, kept: Kept::AtEnd { valid: 3, values: 8 } }),
-            immortals: true,
         },
         _ => return None,
     })

@@ -243,8 +243,11 @@ pub(super) unsafe fn tuple(tuple: Address) -> Vec<Address> {
     if tuple == 0 || unsafe { flags_of(type_of(tuple)) } & type_flag::TUPLE == 0 {
         return Vec::new();
     }
-    // SAFETY: it is a tuple; its items follow its size.
-    unsafe { (0..word(tuple + SIZE)).map(|i| word(tuple + SIZE + 8 + 8 * i)).collect() }
+    // SAFETY: it is a tuple, the index lies within, and the reference is borrowed.
+    unsafe {
+        let n = ffi::PyTuple_Size(tuple as *mut _);
+        (0..n).map(|i| ffi::PyTuple_GetItem(tuple as *mut _, i) as Address).collect()
+    }
 }
 
 unsafe extern "C" {

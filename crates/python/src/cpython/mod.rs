@@ -13,7 +13,6 @@ mod graph;
 pub(crate) mod inspect;
 mod kinds;
 mod layout;
-mod lookup;
 mod memory;
 mod names;
 mod own;

@@ -220,11 +220,11 @@ unsafe fn looks_right(py: Python<'_>, layout: &Frames, given: &[Address]) -> boo
         }
         let variables = threads::variables(layout, code);
         let names: Vec<Option<String>> = variables.iter().map(|&v| super::memory::text(v)).collect();
-        let expected = ["first", "second", "inner", "third"];
+        let expected = ["first", "second", "frame_of", "inner", "look", "third"];
         if names.iter().map(|n| n.as_deref().unwrap_or("")).ne(expected) {
             return false;
         }
-        let slots: Vec<Address> = threads::slots(layout, inner_frame, 4).map(|(object, _)| object).collect();
+        let slots: Vec<Address> = threads::slots(layout, inner_frame, 6).map(|(object, _)| object).collect();
         let cell_holds = |cell: Address, object| {
             super::memory::type_of(cell) == super::memory::cell_type()
                 && word(cell + 16) == object
@@ -233,9 +233,8 @@ unsafe fn looks_right(py: Python<'_>, layout: &Frames, given: &[Address]) -> boo
         let globals = ffi::PyObject_GetAttrString(function as *mut _, c"__globals__".as_ptr());
         ffi::Py_DecRef(globals);
         slots[..2] == [first, second]
-            && slots[2] != 0
-            && slots[3] != 0
-            && cell_holds(slots[3], third)
+            && slots.iter().all(|&slot| slot != 0)
+            && cell_holds(slots[5], third)
             && (6..100).contains(&stack_size)
             && word(inner_frame + layout.globals) == globals as Address
             && layout.object.is_none_or(|field| word(inner_frame + field) == inner)
