@@ -2,11 +2,16 @@
 
 use pyo3::prelude::*;
 
+mod torch;
+
 #[pymodule]
 mod _native {
     use std::ffi::OsString;
 
     use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::torch::debugging::{torch_graph, torch_graph_size, torch_layout};
 
     /// Runs the command line with these arguments, the command's own name first, and returns its exit status.
     #[pyfunction]
