@@ -4,6 +4,8 @@ mod cpython;
 
 use pyo3::prelude::*;
 
+mod torch;
+
 #[pymodule]
 mod _native {
     use std::ffi::OsString;
@@ -11,7 +13,7 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::cpython::inspect::{_chain_to, _held_outside, _paths_to, _walk_figures};
+    use crate::torch::debugging::{torch_graph, torch_graph_size, torch_layout};
 
     /// Runs the command line with these arguments, the command's own name first, and returns its exit status.
     #[pyfunction]

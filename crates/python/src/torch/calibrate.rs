@@ -38,7 +38,8 @@ pub(crate) fn calibrate(py: Python<'_>) -> PyResult<Result<Layout, String>> {
     };
     layout.warnings.extend(failed.into_iter().map(|failed| format!("no example of {failed}")));
     search.fields(&examples, &mut layout)?;
-    drop(keep);
+    // Some refer to each other, and would wait for the collector.
+    keep.call_method0("clear")?;
     Ok(Ok(layout))
 }
 
