@@ -100,35 +100,26 @@ proptest! {
                 heap.roots.iter().filter(|root| root.kind == kind).map(|root| root.node).collect()
             };
             let number = |name: &str| name.trim_start_matches('n').parse::<u32>().unwrap();
+            if holder.class != Class::UserHeld {
+                continue;
+            }
             // No path runs through two roots.
             let is_other_root =
                 |kind, node| heap.roots.iter().any(|root| root.node == node && root.kind != kind);
-            let through = holder.class == Class::Activations;
-            if holder.class != Class::UserHeld && !through {
-                continue;
-            }
             let first = number(&holder.chain[0].type_name);
-            let Some(root) = heap.roots.iter().find(|root| root.node == first) else {
-                // Autograd nodes that follow each other are one link, named by the last.
-                prop_assert!(through);
-                continue;
-            };
-            let found = root.kind;
+            let found = heap.roots.iter().find(|root| root.node == first).unwrap().kind;
             let best = by_rank.into_iter().find(|&kind| {
-                let is_shut = |node| is_other_root(kind, node) || !through && heap.autograd.contains(&node);
-                holder_blocks(&heap, &holders, holder).all(|node| {
-                    distances(&heap, &roots_of(kind), is_shut)[node as usize].is_some()
-                })
+                let is_shut = |node| is_other_root(kind, node) || heap.autograd.contains(&node);
+                let distances = distances(&heap, &roots_of(kind), is_shut);
+                holder_blocks(&heap, &holders, holder).all(|node| distances[node as usize].is_some())
             });
-            if holder.blocks == 1 {
-                prop_assert_eq!(Some(found), best);
-            }
+            prop_assert_eq!(Some(found), best);
             let is_shut = |node| {
                 is_other_root(found, node) || heap.autograd.contains(&node) || heap.avoided.contains(&node)
             };
             let straight = distances(&heap, &roots_of(found), is_shut);
             let block = holder_blocks(&heap, &holders, holder).next().unwrap();
-            if let Some(distance) = straight[block as usize].filter(|_| !through) {
+            if let Some(distance) = straight[block as usize] {
                 prop_assert_eq!(holder.chain.len(), distance + 1);
                 prop_assert!(holder.chain.iter().all(|link| !heap.avoided.contains(&number(&link.type_name))));
             }
