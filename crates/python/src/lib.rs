@@ -1,10 +1,10 @@
 //! The native part of the Python package `vramscope`: the command line, and the walk through a running process that finds who holds its memory.
 
 mod cpython;
+mod holders;
+mod torch;
 
 use pyo3::prelude::*;
-
-mod torch;
 
 #[pymodule]
 mod _native {
@@ -12,6 +12,10 @@ mod _native {
 
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::cpython::inspect::{_chain_to, _held_outside, _paths_to, _walk_figures};
+    #[pymodule_export]
+    use crate::holders::{PyHolders, holders};
     #[pymodule_export]
     use crate::torch::debugging::{torch_graph, torch_graph_size, torch_layout};
 

@@ -13,6 +13,7 @@ mod graph;
 pub(crate) mod inspect;
 mod kinds;
 mod layout;
+mod lookup;
 mod memory;
 mod names;
 mod own;
