@@ -63,6 +63,7 @@ fn help_says_what_every_command_does() {
         ("help_diff", &["diff", "--help"]),
         ("help_inspect", &["inspect", "--help"]),
         ("help_whatif", &["whatif", "--help"]),
+        ("help_run", &["run", "--help"]),
     ] {
         let (status, out, err) = run(args);
         assert_eq!((status, err.as_str()), (0, ""));

@@ -3,4 +3,5 @@
 pub(crate) mod analyze;
 pub(crate) mod diff;
 pub(crate) mod inspect;
+pub(crate) mod run;
 pub(crate) mod whatif;
