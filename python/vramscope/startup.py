@@ -39,9 +39,14 @@ def restore_environment() -> None:
 
 
 def _record(options: Options, torch: object) -> None:
-    from vramscope import recording
+    try:
+        from vramscope import recording
 
-    recording.begin(options, torch)
+        recording.begin(options, torch)
+    except Exception as error:
+        from vramscope.saying import say
+
+        say(options, f"nothing is recorded: {type(error).__name__}: {error}")
 
 
 def _last_words(options: Options) -> None:
