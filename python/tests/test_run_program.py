@@ -69,10 +69,10 @@ def test_the_users_sitecustomize_is_imported(programs):
 
 
 def test_own_modules_named_like_those_of_python_are_imported(programs):
-    for name in ("statistics", "json", "signal", "queue", "csv", "random"):
+    for name in ("statistics", "queue", "csv", "random"):
         programs.write(f"print('my own {name}')", f"{name}.py")
-    out = programs.same(programs.write("import queue, random, statistics, csv\nimport torch")).out
-    assert out.count(b"my own") == 4 or out.count(b"my own") > 4
+    text = "import queue, random, statistics, csv\nimport torch\ntorch.Tensor(512)\ntorch.optim.SGD().step()"
+    assert programs.same(programs.write(text)).out.count(b"my own") == 4
 
 
 def test_without_torch_nothing_is_recorded_and_that_is_said(programs):

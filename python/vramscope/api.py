@@ -139,10 +139,8 @@ class phase:
     def __enter__(self) -> phase:
         recorder = _recorder()
         if recorder is not None:
-            self._before, recorder.phase = recorder.phase, self.name
-            with recorder.entered() as may:
-                if may:
-                    recorder.note("phase-began", phase=self.name, step=recorder.steps.count)
+            self._before = recorder.phase
+            recorder.enter_phase(self.name, began=True)
             if recorder.history is not None and recorder.history.is_on:
                 self._annotation = recorder.torch.profiler.record_function(self.name)
                 self._annotation.__enter__()
@@ -154,10 +152,7 @@ class phase:
             self._annotation = None
         recorder = _recorder()
         if recorder is not None:
-            recorder.phase = self._before
-            with recorder.entered() as may:
-                if may:
-                    recorder.note("phase-ended", phase=self.name, step=recorder.steps.count)
+            recorder.enter_phase(self._before, began=False)
 
 
 def report(path: str | None = None) -> str:

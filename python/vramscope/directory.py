@@ -41,8 +41,7 @@ class Directory:
 
     def event(self, what: str, **facts: Any) -> None:
         """Note what the recorder did, and why."""
-        line = {"time_us": time.time_ns() // 1000, "event": what, **facts}
-        self.append(EVENTS, json.dumps(line, default=str) + "\n")
+        self.append(EVENTS, event_text(what, facts))
 
     def save(self, name: str, write: Callable[[BinaryIO], None]) -> str:
         """Write a whole file or none."""
@@ -61,6 +60,11 @@ class Directory:
         """Write a JSON document."""
         return self.save(name, lambda file: _write_all(file, json.dumps(content, indent=1, default=str) + "\n"))
 
+    def remove(self, name: str) -> None:
+        """Remove a saved file."""
+        if self.saved.pop(name, None) is not None:
+            _remove(self.file(name))
+
     def make_room(self) -> list[str]:
         """Drop saved files until the rest has room, those of the windows in the middle first. Returns what was dropped."""
         dropped = []
@@ -68,12 +72,16 @@ class Directory:
             name = expendable(list(self.saved))
             if name is None:
                 break
-            _remove(self.file(name))
-            del self.saved[name]
+            self.remove(name)
             dropped.append(name)
         if dropped:
             self.event("dropped", files=dropped, max_disk_bytes=self.max_bytes)
         return dropped
+
+
+def event_text(what: str, facts: dict[str, Any]) -> str:
+    """A line of the events, as of now."""
+    return json.dumps({"time_us": time.time_ns() // 1000, "event": what, **facts}, default=str) + "\n"
 
 
 def expendable(names: list[str]) -> str | None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Iterator
 
 from vramscope import environment, holding, place, recording
-from vramscope.directory import ENVIRONMENT, STATISTICS, Directory
+from vramscope.directory import ENVIRONMENT, EVENTS, STATISTICS, Directory, event_text
 from vramscope.history import History
 from vramscope.options import Options
 from vramscope.sampling import Sampler
@@ -24,7 +24,7 @@ from vramscope.signals import Signals
 from vramscope.statistics import COLUMNS, CudaFigures, Row, now_us, row_text, rss_bytes
 from vramscope.steps import CLOCK, NAMES, Steps
 from vramscope.trend import Growth, Trend
-from vramscope.windows import Moment, Windows
+from vramscope.windows import Moment, Window, Windows
 
 #: Seconds between two readings at least.
 LEAST_BETWEEN_S = 0.002
@@ -59,6 +59,7 @@ class Recorder:
         self.signals = Signals(self.terminated, self.want_window)
         self.sampler = Sampler(self)
         self.rows: list[Row] = []
+        self.notes: list[str] = []
         self.lock = threading.RLock()
         self._depth = 0
         self._dies = False
@@ -67,6 +68,10 @@ class Recorder:
         self._ooms, self._last_oom = 0, -BETWEEN_OOMS_S
         self._trend_source = CLOCK
         self._samples = 0
+        #: Bytes allocated at the last reading.
+        self._allocated = 0
+        #: The last snapshot of the open window.
+        self._so_far = ""
 
     # Ways in.
 
@@ -180,7 +185,7 @@ class Recorder:
             if may and self.directory is not None:
                 moment = self.moment()
                 if self.windows.open is not None:
-                    self._close_window(moment, reason)
+                    self._close_window(moment, reason, is_over=reason == "exit")
                 elif reason == "exception":
                     self._save_holders("exception.holders.json")
                 self._flush(time.monotonic())
@@ -274,6 +279,7 @@ class Recorder:
                 self.rows.append((step, time_us, device, figures, self.rss, self.phase, source))
         costs = COSTS if self.windows.open is None else COSTS_IN_WINDOW
         self._next_reading = now + max(LEAST_BETWEEN_S, costs * (time.monotonic() - now))
+        self._allocated = total
         if self.cuda is not None:
             self._follow(total)
         if self.windows.open is not None or self.growth is not None or self._wanted or self.options.every_s:
@@ -298,7 +304,7 @@ class Recorder:
             self._close_window(moment, closing)
         elif windows.open is not None:
             if windows.is_time_to_save(moment):
-                self._save(f"{windows.open.name}.step{moment.steps - windows.open.start.steps}")
+                self._save_so_far(windows.open, moment)
             elif self.cuda is not None and windows.open.is_high(moment):
                 self._save_holders(f"{windows.open.name}.high{windows.open.highs}.holders.json")
         opening = self._wanted or windows.reason_to_open(moment, self.growth)
@@ -319,16 +325,33 @@ class Recorder:
         growth = self.growth._asdict() if self.growth else None
         self.note("window-opened", window=window.number, reason=reason, step=self.steps.count, growth=growth)
 
-    def _close_window(self, moment: Moment, reason: str) -> None:
+    def _close_window(self, moment: Moment, reason: str, is_over: bool = False) -> None:
         window = self.windows.open
         if window is None:
             return
-        self._save(window.name)
+        # What is left once the program has done its work and let go of all tells less than what is there already.
+        if not (is_over and self._so_far and moment.allocated < self._allocated / 2):
+            self._save(window.name)
+            self._supersede(window, moment, "")
+        self._so_far = ""
         if self.history is not None:
             self.history.switch_off()
         self.windows.has_closed(moment._replace(seconds=time.monotonic()))
         steps = moment.steps - window.start.steps
         self.note("window-closed", window=window.number, reason=reason, step=self.steps.count, steps=steps)
+
+    def _save_so_far(self, window: Window, moment: Moment) -> None:
+        before = time.monotonic()
+        name = f"{window.name}.step{moment.steps - window.start.steps}"
+        self._save(name)
+        window.has_saved(moment, time.monotonic() - before)
+        self._supersede(window, moment, name)
+
+    def _supersede(self, window: Window, moment: Moment, name: str) -> None:
+        """A later snapshot of a window holds all that the one before held, unless its history has run over."""
+        before, self._so_far = self._so_far, name
+        if before and self.directory is not None and moment.events - window.start.events < self.options.max_entries:
+            self.directory.remove(f"{before}.pickle")
 
     def _save(self, name: str) -> None:
         """Holders and a snapshot of the same moment: nothing may be collected in between."""
@@ -364,6 +387,13 @@ class Recorder:
         if above == self.options.directory and not os.path.exists(os.path.join(above, ENVIRONMENT)):
             Directory(above, 0).save_json(ENVIRONMENT, {**content, "rank": None})
 
+    def enter_phase(self, name: str, began: bool) -> None:
+        """A named part of the program begins, or is gone back to as another one ends."""
+        what, phase = ("phase-began", name) if began else ("phase-ended", self.phase)
+        if self.is_on and os.getpid() == self.pid:
+            self.notes.append(event_text(what, {"phase": phase, "step": self.steps.count}))
+        self.phase = name
+
     def note(self, what: str, **facts: Any) -> None:
         if self.directory is not None:
             self.directory.event(what, **facts)
@@ -379,6 +409,9 @@ class Recorder:
         rows, self.rows = self.rows, []
         if rows and self.directory is not None:
             self.directory.append(STATISTICS, "".join(map(row_text, rows)))
+        notes, self.notes = self.notes, []
+        if notes and self.directory is not None:
+            self.directory.append(EVENTS, "".join(notes))
 
     def _may_begin_by_clock(self) -> bool:
         """Whether a program that shows no steps and no CUDA is worth recording: the launched one, after a while."""

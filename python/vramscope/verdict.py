@@ -37,12 +37,15 @@ def report(directory: str) -> str | None:
         return None
     from vramscope import _native
 
-    file = os.path.join(directory, REPORT)
+    # Hidden, as what is read cannot be written to.
+    file = os.path.join(directory, f".{REPORT}")
     status = _native.main(["vramscope", "analyze", directory, "--quiet", "--color", "never", "--output", file, "--force"])
     if status not in (0, 1):
         raise RuntimeError(f"the recording in {directory} could not be analysed")
     with open(file, encoding="utf-8") as text:
-        return text.read()
+        answer = text.read()
+    os.replace(file, os.path.join(directory, REPORT))
+    return answer
 
 
 def _has_snapshot(directory: str) -> bool:

@@ -15,8 +15,9 @@ FEWEST_STEPS = 5
 FIRST_WAIT = 5
 #: A window without steps that has lasted so many times its seconds is closed.
 PATIENCE = 20
-#: Parts of a window after which what there is so far is saved: what happens next may be the end.
-SAVED_AT = (1 / 6, 1 / 2)
+#: Parts of a window after which what there is so far is saved: what happens next may be the end. Those in between only where
+#: saving takes no longer than so many seconds.
+SAVED_AT, SAVED_IF_QUICK, QUICK_S = (1 / 6, 1 / 2), (1 / 3, 3 / 4), 0.3
 #: High points of a window at which holders are taken.
 MOST_HIGHS = 3
 #: Bytes that a high point is above the window's floor at least, and how much higher than the last one it is.
@@ -43,15 +44,21 @@ class Window:
         self.number = number
         self.reason = reason
         self.start = start
-        self.floor = self.last_high = 0
+        self.last_high = 0
         self.highs = 0
-        self.saved = 0
         self.floor = start.allocated
+        #: Steps of the window at the last save, and the seconds that it took.
+        self.saved_at, self.saving_s = 0, 0.0
 
     @property
     def name(self) -> str:
         """How its files are called."""
         return f"window{self.number}"
+
+    def has_saved(self, now: Moment, seconds: float) -> None:
+        """Note that what it has so far was saved, and how long that took."""
+        self.saved_at = now.steps - self.start.steps
+        self.saving_s = seconds
 
     def is_high(self, now: Moment) -> bool:
         """Whether so much more memory is held than before that holders should be taken."""
@@ -138,12 +145,14 @@ class Windows:
     def is_time_to_save(self, now: Moment) -> bool:
         """Whether what the open window has so far should be saved."""
         window = self.open
-        if window is None or window.saved >= len(SAVED_AT):
+        if window is None:
             return False
-        if now.steps - window.start.steps < max(FEWEST_STEPS, SAVED_AT[window.saved] * self.options.steps):
-            return False
-        window.saved += 1
-        return True
+        whole, steps, last = self.options.steps, now.steps - window.start.steps, window.saved_at
+        if steps >= whole:
+            # Only a window that lasts all the time gets here.
+            return steps >= 2 * max(last, whole / 2)
+        marks = SAVED_AT + (SAVED_IF_QUICK if window.saving_s <= QUICK_S else ())
+        return any(last < max(FEWEST_STEPS, mark * whole) <= steps for mark in marks)
 
     def has_closed(self, now: Moment) -> None:
         """Note that the window was closed."""

@@ -3,8 +3,21 @@
 Programs of the tests get it by ``PYTHONPATH``. It starts in no time, and what it holds is known to the byte.
 """
 
+# What torch itself imports, among much else.
+import contextlib  # noqa: F401
+import functools  # noqa: F401
+import gc  # noqa: F401
+import importlib.metadata  # noqa: F401
+import inspect  # noqa: F401
+import json  # noqa: F401
+import pickle  # noqa: F401
+import re  # noqa: F401
+import signal  # noqa: F401
+import threading  # noqa: F401
 import time
 import traceback
+import typing  # noqa: F401
+import weakref  # noqa: F401
 
 __version__ = "2.11.0+fake"
 
