@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -390,7 +389,7 @@ class Recorder:
     def enter_phase(self, name: str, began: bool) -> None:
         """A named part of the program begins, or is gone back to as another one ends."""
         what, phase = ("phase-began", name) if began else ("phase-ended", self.phase)
-        if self.is_on and os.getpid() == self.pid:
+        if self.is_on and self.directory is not None and os.getpid() == self.pid:
             self.notes.append(event_text(what, {"phase": phase, "step": self.steps.count}))
         self.phase = name
 
@@ -415,7 +414,8 @@ class Recorder:
 
     def _may_begin_by_clock(self) -> bool:
         """Whether a program that shows no steps and no CUDA is worth recording: the launched one, after a while."""
-        if self.options.pid != self.pid or "torch.distributed.run" in sys.modules:
+        if self.options.pid != self.pid or self.options.children:
+            # It may be one that only starts others.
             return False
         # Torch is not asked: its answer would initialise the driver, after which a program must not fork.
         has_device = os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/kfd")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 #: Every column of ``statistics.csv``, with its unit. A field that is not known is empty.
 COLUMNS = (
@@ -29,7 +29,7 @@ COLUMNS = (
 #: Allocated, reserved, active, requested and stranded bytes; the peaks of the first two; segments, retries, failures.
 Figures = Tuple[int, int, int, int, int, int, int, int, int, int]
 
-NO_FIGURES: List[str] = [""] * 10
+NO_FIGURES = ("",) * 10
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -84,6 +84,8 @@ def rss_bytes() -> int:
         os.close(descriptor)
 
 
+ROW = ",".join(["%s"] * len(COLUMNS)) + "\n"
+
 #: A row before it is written: step, time in µs, device, figures, bytes in the machine's memory, phase, source.
 Row = Tuple[Optional[int], int, Optional[int], Optional[Figures], int, str, str]
 
@@ -91,8 +93,7 @@ Row = Tuple[Optional[int], int, Optional[int], Optional[Figures], int, str, str]
 def row_text(row: Row) -> str:
     """A row as a line of the file."""
     step, time_us, device, figures, rss, phase, source = row
-    head = ["" if step is None else step, time_us, "" if device is None else device]
-    return ",".join(map(str, [*head, *(figures or NO_FIGURES), rss or "", phase, source])) + "\n"
+    return ROW % ("" if step is None else step, time_us, "" if device is None else device, *(figures or NO_FIGURES), rss or "", phase, source)
 
 
 def now_us() -> int:

@@ -203,6 +203,7 @@ pub(crate) struct Whatif {
 }
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches, each on its own")]
 pub(crate) struct Run {
     /// Run a module, as `python -m` does
     #[arg(short, long)]
