@@ -316,3 +316,23 @@ def test_a_launchers_children_are_recorded(programs):
     assert got.status == 0
     assert "window1.pickle" in programs.files("rank0") and "window1.pickle" in programs.files("rank1")
     assert got.err.count("recorded in") == 1
+
+
+def test_sigterm_ends_a_program_that_is_stuck_in_c(programs):
+    programs.write("""
+        import ctypes, torch
+        kept = torch.Tensor(512)
+        torch.optim.SGD().step()
+        print("stuck", flush=True)
+        mutex = ctypes.create_string_buffer(64)
+        lock = ctypes.CDLL(None).pthread_mutex_lock
+        lock(mutex), lock(mutex)
+    """)
+    process = programs.start("train.py")
+    wait_for(process, b"stuck")
+    time.sleep(0.3)
+    process.terminate()
+    process.communicate(timeout=10)
+    assert process.returncode == died_of(signal.SIGTERM)
+    assert last_event(programs)["reason"].startswith("SIGTERM")
+    assert programs.rows()

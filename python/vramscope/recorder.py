@@ -6,18 +6,18 @@ recording, never the program.
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 import time
 from contextlib import contextmanager
 from typing import Any, Iterator
 
-from vramscope import environment, holding, place, recording
-from vramscope.directory import ENVIRONMENT, EVENTS, STATISTICS, Directory, event_text
+from vramscope import place, recording
+from vramscope.directory import EVENTS, STATISTICS, Directory, event_text
 from vramscope.history import History
 from vramscope.options import Options
 from vramscope.sampling import Sampler
+from vramscope.saves import Saves
 from vramscope.saying import say
 from vramscope.signals import Signals
 from vramscope.statistics import COLUMNS, CudaFigures, Row, now_us, row_text, rss_bytes
@@ -51,6 +51,7 @@ class Recorder:
         self.directory: Directory | None = None
         self.cuda: CudaFigures | None = None
         self.history: History | None = None
+        self.saves: Saves | None = None
         self.windows = Windows(options)
         self.trend = Trend()
         self.growth: Growth | None = None
@@ -117,7 +118,9 @@ class Recorder:
                 except (AttributeError, RuntimeError) as error:
                     self.note("no-history", reason=str(error))
                 self.begin()
-                self._describe()
+                if self.saves is not None:
+                    self.saves.history = self.history
+                    self.saves.describe()
                 if self.windows.open is not None and self.history is not None:
                     self.history.switch_on()
                 self._decide(self.moment())
@@ -177,6 +180,13 @@ class Recorder:
         self.close("SIGTERM")
         return True
 
+    def flush_now(self) -> None:
+        """Write what waits to be written, from any thread."""
+        with self.entered(1.0) as may:
+            if may:
+                self._flush(time.monotonic())
+                self.note("ended", reason="SIGTERM while the program was in C code", steps=self.steps.count)
+
     def close(self, reason: str, **facts: Any) -> None:
         """The program ends: save the open window and what is not written yet."""
         self.sampler.stop()
@@ -205,13 +215,13 @@ class Recorder:
     def leave(self) -> None:
         """Take everything away that was put into the program."""
         self.is_on = False
-        for leave in (self.steps.unhook, self.signals.leave, self.history.leave if self.history else None):
+        # The thread first: it waits at what the signals give back.
+        for leave in (self.sampler.stop, self.steps.unhook, self.signals.leave, self.history.leave if self.history else None):
             try:
                 if leave is not None:
                     leave()
             except Exception:
                 pass
-        self.sampler.stop()
 
     def fail(self, error: Exception) -> None:
         """An error of ours: say so in one line, and leave the program alone from now on."""
@@ -240,7 +250,9 @@ class Recorder:
         options.directory = whole
         self.directory = Directory(place.part_of(whole, is_launched), options.max_disk_bytes)
         place.link_latest(whole)
-        self._describe()
+        self.saves = Saves(options, self.torch, self.directory, self.started_us)
+        self.saves.history = self.history
+        self.saves.describe()
         self.directory.append(STATISTICS, ",".join(COLUMNS) + "\n")
         listened = self.signals.listen()
         not_heard = self.steps_not_heard
@@ -353,38 +365,12 @@ class Recorder:
             self.directory.remove(f"{before}.pickle")
 
     def _save(self, name: str) -> None:
-        """Holders and a snapshot of the same moment: nothing may be collected in between."""
-        with _no_collections():
-            self._save_holders(f"{name}.holders.json")
-            if self.history is not None and self.directory is not None:
-                self.directory.save(f"{name}.pickle", self.history.save)
-        if self.directory is not None:
-            self.directory.make_room()
+        if self.saves is not None:
+            self.saves.save(name, self.steps.count)
 
     def _save_holders(self, name: str) -> None:
-        if not self.options.holders or self.directory is None:
-            return
-        try:
-            time_us = now_us()
-            document = holding.document(holding.find())
-            document["time_us"] = time_us
-            document["step"] = self.steps.count
-        except Exception as error:
-            self.options.holders = False
-            self.note("no-holders", reason=f"{type(error).__name__}: {error}")
-            return
-        self.directory.save_json(name, document)
-
-    def _describe(self) -> None:
-        directory = self.directory
-        if directory is None:
-            return
-        content = environment.describe(self.torch, self.options.command, self.started_us)
-        directory.save_json(ENVIRONMENT, content)
-        directory.saved.pop(ENVIRONMENT, None)
-        above = os.path.dirname(directory.path)
-        if above == self.options.directory and not os.path.exists(os.path.join(above, ENVIRONMENT)):
-            Directory(above, 0).save_json(ENVIRONMENT, {**content, "rank": None})
+        if self.saves is not None:
+            self.saves.save_holders(name, self.steps.count)
 
     def enter_phase(self, name: str, began: bool) -> None:
         """A named part of the program begins, or is gone back to as another one ends."""
@@ -425,14 +411,3 @@ class Recorder:
         attach = getattr(self.torch._C, "_cuda_attach_out_of_memory_observer", None)
         if attach is not None:
             attach(self.out_of_memory)
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

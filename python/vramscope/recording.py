@@ -65,4 +65,4 @@ def _save_before_leaving_at_once(recorder: Recorder) -> None:
                 pass
         return leave(status)
 
-    os._exit = exit_at_once  # type: ignore[assignment]
+    os._exit = exit_at_once

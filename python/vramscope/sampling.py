@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import Any
 
 
@@ -31,14 +32,36 @@ class Sampler:
 
     def _run(self, stopped: threading.Event) -> None:
         wait_s = 0.1
-        while not stopped.wait(wait_s):
-            wait_s = self.recorder.tick()
+        while not stopped.is_set():
+            if self._sleep(stopped, wait_s):
+                wait_s = self.recorder.tick()
+
+    def _sleep(self, stopped: threading.Event, seconds: float) -> bool:
+        """Wait, and see to signals that come. Whether it is time to go on."""
+        signals = self.recorder.signals
+        wakeup = signals.wakeup
+        if wakeup is None:
+            return not stopped.wait(seconds)
+        try:
+            numbers = wakeup.wait(seconds)
+        except OSError:
+            numbers = None
+        if numbers is None:
+            # The program has closed it.
+            signals.wakeup = None
+        elif numbers.strip(b"\0"):
+            signals.came(numbers, self.recorder.flush_now)
+        return not stopped.is_set()
 
     def _pause(self) -> None:
         thread, self.thread = self.thread, None
         if thread is not None and os.getpid() == self._owner and thread is not threading.current_thread():
             self.stopped.set()
+            wakeup = self.recorder.signals.wakeup
+            if wakeup is not None:
+                wakeup.poke()
             thread.join()
+            _wait_until_gone(thread.native_id)
 
     def _resume(self) -> None:
         if self._is_wanted and os.getpid() == self._owner:
@@ -50,3 +73,11 @@ class Sampler:
         self._is_wanted = False
         self.thread = None
         self.recorder.forget()
+
+
+def _wait_until_gone(thread: int | None) -> None:
+    """Before 3.13 a thread is joined a moment before the system has ended it, and a fork in that moment is warned of."""
+    for _ in range(500):
+        if not os.path.exists(f"/proc/self/task/{thread}"):
+            break
+        time.sleep(0.0001)

@@ -10,7 +10,13 @@ import functools
 import os
 import signal
 import threading
+import time
 from typing import Any, Callable
+
+from vramscope.wakeup import Wakeup
+
+#: Seconds that the main thread has to see SIGTERM; then another one does what it asks for.
+PATIENCE_S = 1.0
 
 
 class Signals:
@@ -21,6 +27,8 @@ class Signals:
         self.on_wanted = on_wanted
         self.owner = os.getpid()
         self.ours: dict[int, Any] = {}
+        self.wakeup: Wakeup | None = None
+        self._is_seen = False
         self._signal, self._getsignal = signal.signal, signal.getsignal
 
     def listen(self) -> list[str]:
@@ -34,18 +42,44 @@ class Signals:
                 self._signal(number, handler)
         if self.ours:
             self._hide()
+        if signal.SIGTERM in self.ours:
+            try:
+                self.wakeup = Wakeup()
+            except OSError:
+                # A process may have few descriptors: then SIGTERM waits for the main thread.
+                pass
         return [signal.Signals(number).name for number in self.ours]
 
     def leave(self) -> None:
-        """Put the defaults back where our handlers are still in force."""
+        """Put the defaults back where our handlers are still in force. In another thread than the main one nothing can be done;
+        the handlers then do nothing but what the default does."""
+        if threading.current_thread() is not threading.main_thread():
+            return
         for number in list(self.ours):
             if self._is_installed(number):
                 self._signal(number, signal.SIG_DFL)
         self.ours.clear()
+        wakeup, self.wakeup = self.wakeup, None
+        if wakeup is not None:
+            wakeup.remove()
         if getattr(signal.signal, "__wrapped__", None) is self._signal:
             signal.signal = self._signal
         if getattr(signal.getsignal, "__wrapped__", None) is self._getsignal:
             signal.getsignal = self._getsignal
+
+    def came(self, numbers: bytes, save: Callable[[], None]) -> None:
+        """In another thread: signals came. Where the main thread is stuck in C code, SIGTERM ends the process from here."""
+        if signal.SIGTERM not in numbers or not self._is_installed(signal.SIGTERM):
+            return
+        time.sleep(PATIENCE_S)
+        if self._is_seen or not self._is_installed(signal.SIGTERM):
+            return
+        save()
+        import ctypes
+
+        # Python sets handlers in the main thread only.
+        ctypes.CDLL(None).signal(int(signal.SIGTERM), ctypes.c_void_p(0))
+        os.kill(os.getpid(), signal.SIGTERM)
 
     def _is_installed(self, number: int) -> bool:
         return self._getsignal(number) is self.ours.get(number)
@@ -54,6 +88,7 @@ class Signals:
         if not self._is_installed(number):
             # A handler of the program calls the one that it found: with the default there would have been none to call.
             return
+        self._is_seen = True
         if os.getpid() == self.owner:
             try:
                 if not self.on_term():

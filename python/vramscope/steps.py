@@ -97,7 +97,7 @@ def _listen_to_optimizers(torch: Any, steps: Steps) -> Callable[[], None]:
 
     # Not an attribute of `torch.optim` in every release.
     optimizers = sys.modules["torch.optim.optimizer"]
-    handle = optimizers.register_optimizer_step_post_hook(after_step)  # type: ignore[attr-defined]
+    handle = optimizers.register_optimizer_step_post_hook(after_step)
     return handle.remove  # type: ignore[no-any-return]
 
 

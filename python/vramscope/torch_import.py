@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 
-def call_when_imported(then: Callable[[ModuleType], None]) -> None:
+def call_when_imported(then: Callable[[ModuleType], object]) -> None:
     """Call once torch has been imported to its end: at once where it is there already."""
     torch = sys.modules.get("torch")
     if torch is not None and not getattr(getattr(torch, "__spec__", None), "_initializing", False):
@@ -22,7 +22,7 @@ def call_when_imported(then: Callable[[ModuleType], None]) -> None:
 class _Finder:
     """Finds torch as the other finders do, and puts itself between its loader and the import."""
 
-    def __init__(self, then: Callable[[ModuleType], None]) -> None:
+    def __init__(self, then: Callable[[ModuleType], object]) -> None:
         self.then = then
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:

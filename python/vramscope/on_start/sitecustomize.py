@@ -8,7 +8,7 @@ import os
 import sys
 
 
-def _begin():
+def _begin() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
     sys.path_importer_cache.pop(here, None)
@@ -19,6 +19,7 @@ def _begin():
         home = os.path.dirname(here)
         file = os.path.join(home, "__init__.py")
         spec = spec_from_file_location("vramscope", file, submodule_search_locations=[home])
+        assert spec is not None and spec.loader is not None
         sys.modules["vramscope"] = module = module_from_spec(spec)
         spec.loader.exec_module(module)
         from vramscope.startup import begin
