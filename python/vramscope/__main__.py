@@ -9,7 +9,14 @@ from vramscope import _native
 
 def main() -> int:
     """Run the command as it was typed, and return its exit status."""
-    return _native.main(["vramscope", *sys.argv[1:]])
+    words = ["vramscope", *sys.argv[1:]]
+    asked = _native.parse_run(words)
+    if asked is None:
+        return _native.main(words)
+    from vramscope.launcher import launch
+
+    module, program, out, settings = asked
+    return launch(module, program, out, settings)
 
 
 if __name__ == "__main__":

@@ -24,4 +24,15 @@ mod _native {
     fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
         py.detach(|| vramscope::run(arguments).code())
     }
+
+    /// What `vramscope run` was asked for: whether the program is a module, the program with its arguments, where recordings
+    /// go, and the settings. None where another command was typed, or a wrong one, which `main` then says.
+    #[pyfunction]
+    #[expect(clippy::type_complexity, reason = "four things, each taken by its name on the other side")]
+    fn parse_run(
+        arguments: Vec<OsString>,
+    ) -> Option<(bool, Vec<OsString>, OsString, Vec<(&'static str, String)>)> {
+        let asked = vramscope::parse_run(arguments)?;
+        Some((asked.module, asked.program, asked.out, asked.settings))
+    }
 }

@@ -1,5 +1,6 @@
 //! What the user can type.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
@@ -98,6 +99,19 @@ pub(crate) enum Command {
                       its work."
     )]
     Whatif(Whatif),
+    /// Record a program while it runs, without changing it, and say at its end where its GPU memory went
+    ///
+    /// The program runs as without vramscope: same results, output, exit status. At the end of each step the allocator's
+    /// counters are read; a window of history is recorded at the start, and again where memory grows, at an
+    /// out-of-memory error, or on `kill -USR2`. All of it goes into one directory, which `vramscope analyze` reads.
+    #[command(
+        after_help = "Examples:\n  vramscope run train.py --epochs 3\n  vramscope run -m package.train --epochs 3\n  \
+                      vramscope run torchrun --nproc-per-node=8 train.py\n  torchrun --nproc-per-node=8 -m vramscope run \
+                      train.py\n\nSteps are counted by `vramscope.step()` where the program calls it, else by \
+                      `optimizer.step()`, rounds of a `DataLoader`, or `backward()`; without any of them the counters are \
+                      read a few times a second.\n\nExit status: that of the program."
+    )]
+    Run(Run),
 }
 
 impl Command {
@@ -109,6 +123,7 @@ impl Command {
             Self::Holders(command) => &command.paths,
             Self::Inspect(command) => &command.paths,
             Self::Whatif(command) => &command.paths,
+            Self::Run(_) => &[],
         }
     }
 }
@@ -210,4 +225,67 @@ pub(crate) struct Whatif {
     /// Look at this rank only
     #[arg(long, value_name = "N", help_heading = "Selection")]
     pub(crate) rank: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches, each on its own")]
+pub(crate) struct Run {
+    /// Run a module, as `python -m` does
+    #[arg(short, long)]
+    pub(crate) module: bool,
+    /// Where recordings go: each run gets a directory of its own in it
+    #[arg(long, value_name = "DIR", default_value = ".vramscope", help_heading = "Recording")]
+    pub(crate) out: PathBuf,
+    /// Steps in a window of recorded history
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Recording")]
+    pub(crate) steps: u32,
+    /// Whether a window is recorded from the start of the program on. `no`: only the counters are read until something
+    /// looks wrong, and what was allocated by then has no stack
+    #[arg(long, value_enum, value_name = "WHETHER", default_value_t = YesNo::Yes, help_heading = "Recording")]
+    pub(crate) first_window: YesNo,
+    /// Record history all the time, as far back as `--max-entries` allows
+    #[arg(long, help_heading = "Recording")]
+    pub(crate) always: bool,
+    /// Also record a window so many seconds after the last one ended
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Recording")]
+    pub(crate) every: Option<u32>,
+    /// Stacks of allocations: with Python's frames, with those of C++ too (slow to write), or none
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Stacks::Python, help_heading = "Recording")]
+    pub(crate) stacks: Stacks,
+    /// Events of history that are kept; older ones are overwritten
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(1_000..), help_heading = "Recording")]
+    pub(crate) max_entries: u32,
+    /// Do not look for who holds the memory
+    #[arg(long, help_heading = "Recording")]
+    pub(crate) no_holders: bool,
+    /// Room on the disk that a process may take; the windows in the middle are dropped first
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = crate::size::parse, help_heading = "Recording")]
+    pub(crate) max_disk: u64,
+    /// Also record the Python processes that the program starts, once they use a GPU; so it is anyway where the program is
+    /// a launcher such as `torchrun`
+    #[arg(long, help_heading = "Recording")]
+    pub(crate) children: bool,
+    /// A script with its arguments, a module with `-m`, or any command that starts Python
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum YesNo {
+    /// Yes
+    Yes,
+    /// No
+    No,
+}
+
+/// Which stacks are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stacks {
+    /// Python's frames
+    Python,
+    /// Python's and C++'s frames
+    All,
+    /// None
+    None,
 }

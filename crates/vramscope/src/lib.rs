@@ -22,12 +22,14 @@ use std::ffi::OsString;
 use clap::{CommandFactory as _, Parser};
 
 use args::{Args, Command};
+pub use commands::run::Recorded;
 pub use exit::ExitStatus;
 use printer::Printer;
 
 /// Runs the command as it was typed, its own name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
-    let args = match Args::try_parse_from(arguments) {
+    let words: Vec<OsString> = arguments.into_iter().collect();
+    let args = match Args::try_parse_from(&words) {
         Ok(args) => args,
         Err(error) => {
             Printer::arguments(&error);
@@ -41,6 +43,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         Command::Holders(command) => commands::holders::run(command, &args.global, &printer),
         Command::Inspect(command) => commands::inspect::run(command, &args.global, &printer),
         Command::Whatif(command) => commands::whatif::run(command, &args.global, &printer),
+        Command::Run(_) => commands::run::by_python(words),
     });
     match result {
         Ok(status) => status,
@@ -49,6 +52,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
             printer.error(&error);
             ExitStatus::Failure
         }
+    }
+}
+
+/// What `vramscope run` was asked for; none where another command was typed, or a wrong one, which [`run`] then says.
+pub fn parse_run(arguments: impl IntoIterator<Item = OsString>) -> Option<Recorded> {
+    let args = Args::try_parse_from(arguments).ok()?;
+    match args.command {
+        Command::Run(command) => Some(Recorded::new(command, &args.global)),
+        _ => None,
     }
 }
 

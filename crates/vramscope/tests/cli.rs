@@ -63,6 +63,7 @@ fn help_says_what_every_command_does() {
         ("help_diff", &["diff", "--help"]),
         ("help_inspect", &["inspect", "--help"]),
         ("help_whatif", &["whatif", "--help"]),
+        ("help_run", &["run", "--help"]),
     ] {
         let (status, out, err) = run(args);
         assert_eq!((status, err.as_str()), (0, ""));
@@ -412,4 +413,33 @@ fn files_are_described_with_their_health() {
     let files = document["files"].as_array().unwrap();
     assert!(files.len() > 15, "{}", files.len());
     assert!(files.iter().all(|file| !file["checks"].as_array().unwrap().is_empty()));
+}
+
+#[test]
+fn recording_is_done_by_python_and_what_is_missing_is_said() {
+    let bin = tempfile::tempdir().unwrap();
+    let run = |path: &Path| {
+        let output =
+            vramscope(&["run", "--steps", "5", "train.py", "--lr", "3"]).env("PATH", path).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let (status, _, err) = run(bin.path());
+    assert_eq!(status, 2);
+    assert!(err.contains("`python3` could not be started"), "{err}");
+    let python = |text: &str| {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = bin.path().join("python3");
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    python("#!/bin/sh\nexit 1\n");
+    let (status, _, err) = run(bin.path());
+    assert_eq!(status, 2);
+    assert!(err.contains("hint: `pip install vramscope`"), "{err}");
+    python("#!/bin/sh\n[ \"$1\" = -c ] && exit 0\necho \"$@\"\nexit 7\n");
+    assert_eq!(
+        run(bin.path()),
+        (7, "-m vramscope run --steps 5 train.py --lr 3\n".to_owned(), String::new())
+    );
 }

@@ -4,4 +4,5 @@ pub(crate) mod analyze;
 pub(crate) mod diff;
 pub(crate) mod holders;
 pub(crate) mod inspect;
+pub(crate) mod run;
 pub(crate) mod whatif;

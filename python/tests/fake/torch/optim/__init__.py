@@ -1,0 +1,4 @@
+from torch.optim import optimizer as _optimizer
+
+Optimizer = _optimizer.Optimizer
+SGD = Optimizer

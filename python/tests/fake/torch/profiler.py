@@ -1,0 +1,5 @@
+from contextlib import nullcontext
+
+
+def record_function(name):
+    return nullcontext()

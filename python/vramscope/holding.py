@@ -1,0 +1,49 @@
+"""Who holds the memory: the native walk through the heap, as the recorder asks for it.
+
+The only place that knows how it is called. What it says is a document of the schema ``vramscope.holders/1``.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+#: Objects that the program said should be gone, and why.
+_watched: list[tuple[weakref.ref[Any], str]] = []
+
+
+def watch(thing: object, reason: str) -> None:
+    """Remember an object that should be gone by now, without keeping it."""
+    _watched[:] = [(ref, why) for ref, why in _watched if ref() is not None]
+    _watched.append((weakref.ref(thing), reason))
+
+
+def watched() -> list[tuple[int, str]]:
+    """Addresses of such objects that are still there, and why they should not be."""
+    return [(id(thing), reason) for thing, reason in ((ref(), reason) for ref, reason in _watched) if thing is not None]
+
+
+def find(min_bytes: int = 0, device: int | None = None) -> Any:
+    """Walk the heap of this process.
+
+    Raises:
+        RuntimeError: where this build of vramscope cannot.
+    """
+    from vramscope import _native
+
+    walk = getattr(_native, "holders", None)
+    if walk is None:
+        raise RuntimeError("this build of vramscope does not look for holders")
+    dead = watched()
+    return walk(min_bytes, device, dead) if dead else walk(min_bytes, device)
+
+
+def document(holders: Any) -> dict[str, Any]:
+    """What :func:`find` returned, as plain dicts and lists."""
+    if isinstance(holders, dict):
+        return holders
+    if isinstance(holders, (str, bytes)):
+        import json
+
+        return json.loads(holders)  # type: ignore[no-any-return]
+    return holders.to_dict()  # type: ignore[no-any-return]
