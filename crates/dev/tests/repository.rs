@@ -59,6 +59,7 @@ fn generated_documents_say_something() {
             "docs/detectors.md",
             "docs/schema/analysis.json",
             "docs/schema/diff.json",
+            "docs/schema/holders.json",
             "docs/schema/inspect.json",
             "docs/schema/whatif.json"
         ]

@@ -50,9 +50,23 @@ impl Steps {
         symbols: &Symbols,
         window: Window,
     ) -> Self {
-        Self::by_marks(device, annotations, symbols, window)
-            .or_else(|| Self::by_recurrence(device, symbols, window))
-            .unwrap_or(Self { bounds: Vec::new(), source: StepSource::None })
+        let none = Self { bounds: Vec::new(), source: StepSource::None };
+        match Self::by_marks(device, annotations, symbols, window) {
+            // Where the recorder was stopped long before the trace ends, what recurs may tell more.
+            Some(marked) if marked.stops_early(window) => Self::by_recurrence(device, symbols, window)
+                .filter(|found| found.count() > marked.count())
+                .unwrap_or(marked),
+            Some(marked) => marked,
+            None => Self::by_recurrence(device, symbols, window).unwrap_or(none),
+        }
+    }
+
+    /// Whether the recorder's steps end long before the trace does.
+    fn stops_early(&self, window: Window) -> bool {
+        let (Some(first), Some(last)) = (self.bounds.first(), self.bounds.last()) else { return false };
+        let usual = (last.0 - first.0) as usize / self.count().max(1);
+        let rest = window.to.0.saturating_sub(last.0) as usize;
+        self.source == StepSource::Recorder && rest > 3 * usual && rest * 10 > window.to.index()
     }
 
     fn by_marks(

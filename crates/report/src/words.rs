@@ -3,7 +3,7 @@
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Frame, Input, Peak, Severity, Verdict};
 
 use vramscope_view::explained::{CapacityCheck, Fragmentation};
-use vramscope_view::holders::FoundHolder;
+use vramscope_view::holders::{FoundHolder, Joined};
 use vramscope_view::recorded::{Curve, Recorded};
 
 use crate::bytes::{counted, grouped, human, mean};
@@ -269,10 +269,15 @@ pub(crate) fn recorded_steps(curve: &Curve) -> String {
 /// How the holder of a finding was found.
 pub(crate) fn joined(found: &FoundHolder) -> String {
     let file = file_name(&found.file);
-    match found.joined_blocks {
-        0 => format!("by the size of its blocks alone, in {file}"),
-        n if n == found.held_blocks => format!("all {} found in {file}", counted(n, "block")),
-        n => format!("{} of {} found in {file}", grouped(found.held_blocks), counted(n, "block")),
+    match found.joined {
+        Joined::ByAddress { found, held } if found == held => {
+            format!("all {} found in {file}", counted(found, "block"))
+        }
+        Joined::ByAddress { found, held } => {
+            format!("{} of {} found in {file}", grouped(held), counted(found, "block"))
+        }
+        Joined::BySize => format!("by the size of its blocks alone, in {file}"),
+        Joined::ByPath => format!("in {file}"),
     }
 }
 

@@ -478,7 +478,7 @@ mod tests {
         check("", "damaged at byte 0: it ends too early");
         check("{}", "of schema `none`, not `vramscope.holders/1`");
         check(r#"{"schema": "vramscope.diff/1"}"#, "of schema `vramscope.diff/1`, not `vramscope.holders/1`");
-        check("{\"schema\": ", "damaged at byte 10: it ends too early");
+        check("{\"schema\": ", "damaged at byte 11: it ends too early");
         check(
             &whole.replace("\"total_bytes\"", "\"total\""),
             "damaged at byte 1252: missing field `total_bytes`",

@@ -181,20 +181,28 @@ pub struct FoundHolder {
     pub holder: Holder,
     /// The file that tells.
     pub file: String,
-    /// How many of the finding's blocks that file has at the same address with the same size; 0 where only sizes could be
-    /// compared.
-    pub joined_blocks: u64,
+    /// By what it was joined to the finding: the `address` and size of blocks; their `size` alone, where none was looked at
+    /// while it was there; its `path`, where the finding is about this holder.
+    pub joined_by: &'static str,
+    /// How many of the finding's blocks that file has; null unless joined by address.
+    pub joined_blocks: Option<u64>,
     /// How many of those this one holds.
-    pub held_blocks: u64,
+    pub held_blocks: Option<u64>,
 }
 
 impl From<&holders::FoundHolder> for FoundHolder {
     fn from(from: &holders::FoundHolder) -> Self {
+        let (joined_by, blocks) = match from.joined {
+            holders::Joined::ByAddress { found, held } => ("address", Some((found, held))),
+            holders::Joined::BySize => ("size", None),
+            holders::Joined::ByPath => ("path", None),
+        };
         Self {
             holder: (&from.holder).into(),
             file: from.file.clone(),
-            joined_blocks: from.joined_blocks,
-            held_blocks: from.held_blocks,
+            joined_by,
+            joined_blocks: blocks.map(|(found, _)| found),
+            held_blocks: blocks.map(|(_, held)| held),
         }
     }
 }

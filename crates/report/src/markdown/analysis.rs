@@ -106,7 +106,7 @@ fn recorded(out: &mut String, analysis: &Analysis) {
         let sum = chain::sum(last.holders.total.0, &last.holders.classes);
         out.push_str(&format!("Held: {} ({})\n\n", escaped(&sum), code(words::file_name(&last.path))));
         let first = last.holders.holders.iter().find(|holder| !holder.chain.is_empty());
-        if let Some(holder) = first.filter(|_| analysis.devices.is_empty()) {
+        if let Some(holder) = first.filter(|_| analysis.devices.is_empty() && analysis.findings.is_empty()) {
             out.push_str(&format!(
                 "Most by {}{}\n\n{}\n",
                 code(&holder.path),
