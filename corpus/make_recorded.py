@@ -13,7 +13,7 @@ import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLASSES = ("parameters", "gradients", "optimizer_state", "activations", "buffers", "user_held", "cycle_garbage", "pending", "cpp_held")
-COLUMNS = "step,time_us,device,allocated_bytes,reserved_bytes,active_bytes,requested_bytes,peak_allocated_bytes,peak_reserved_bytes,source"
+COLUMNS = "step,time_us,device,allocated_bytes,reserved_bytes,active_bytes,requested_bytes,peak_allocated_bytes,peak_reserved_bytes,rss_bytes,source"
 STARTED = 1795956970000000
 
 
@@ -49,14 +49,14 @@ def statistics(case, device=0, source="optimizer"):
     with open(os.path.join(HERE, "recordings", case, "metrics.jsonl")) as f:
         for row in map(json.loads, f):
             values = [row["step"] + 1, round(row["time_s"] * 1e6), device]
-            values += [row[k] for k in ("allocated", "reserved", "active", "requested", "peak_allocated", "peak_reserved")]
+            values += [row[k] for k in ("allocated", "reserved", "active", "requested", "peak_allocated", "peak_reserved", "rss")]
             rows.append(",".join(map(str, values + [source])))
     return "\n".join(rows) + "\n"
 
 
 def environment(command, **more):
     return {
-        "vramscope": "0.1.0", "torch": "2.11.0+cu130", "cuda": "13.0", "driver": "580.65.06", "gpus": ["NVIDIA H200"],
+        "vramscope": "0.1.0", "torch": "2.11.0+cu130", "cuda": "13.0", "driver": "580.65.06", "gpus": [{"name": "NVIDIA H200", "total_bytes": 150_111_059_968}],
         "command": command, "started_us": STARTED, "rank": None, "world_size": None,
         "settings": {"PYTORCH_CUDA_ALLOC_CONF": ""}, **more,
     }
@@ -108,8 +108,8 @@ def holders(snapshot, known, which, **more):
 
 def leak():
     """val_loss_list: every loss keeps the graph of its step."""
-    write_json("leak/environment.json", environment(["python", "train.py", "--validate"]))
-    write("leak/statistics.csv", statistics("val_loss_list", source="step()"))
+    write_json("leak/environment.json", environment("python train.py --validate"))
+    write("leak/statistics.csv", statistics("val_loss_list", source="explicit"))
     events = [{"time_us": STARTED + 6_000_000, "event": "window opened", "why": "allocated bytes grew in each of 8 steps"}]
     write("leak/events.jsonl", "".join(json.dumps(event) + "\n" for event in events))
     for n, (step, name) in enumerate([(25, "step25.pickle.zst"), (40, "step40.pickle.zst")], 1):
@@ -134,8 +134,8 @@ def leak():
 
 def cycle():
     """cycle_sawtooth: nodes that refer to themselves wait for the collector."""
-    write_json("cycle/environment.json", environment(["python", "train.py"]))
-    write("cycle/statistics.csv", statistics("cycle_sawtooth", source="step()"))
+    write_json("cycle/environment.json", environment("python train.py"))
+    write("cycle/statistics.csv", statistics("cycle_sawtooth", source="explicit"))
     for n, name in enumerate(["step79.pickle", "step120.pickle.zst"], 1):
         snapshot = copy("cycle_sawtooth", name, f"cycle/window{n}")
         gone = ("dead", "nothing that is alive refers to it")
@@ -146,7 +146,7 @@ def cycle():
 
 def ranks():
     """ddp_one_rank: only rank 1 keeps what it logs."""
-    write_json("ranks/environment.json", environment(["torchrun", "--nproc-per-node=2", "train.py"], world_size=2, gpus=["NVIDIA H200"] * 2))
+    write_json("ranks/environment.json", environment("torchrun --nproc-per-node=2 train.py", world_size=2, gpus=[{"name": "NVIDIA H200", "total_bytes": 150_111_059_968}] * 2))
     for rank in (0, 1):
         write(f"ranks/rank{rank}/statistics.csv", statistics(f"ddp_one_rank/rank{rank}", rank))
         snapshot = copy(f"ddp_one_rank/rank{rank}", "step60.pickle.zst", f"ranks/rank{rank}/window1")
@@ -167,8 +167,8 @@ def ranks():
 
 def cpu():
     """A run without a GPU: no snapshot, but one list holds more each time."""
-    write_json("cpu/environment.json", environment(["python", "train.py"], gpus=[], cuda=None, driver=None, settings={}))
-    rows = [f"{step},{STARTED + step * 100_000},cpu,,,,,,,step()" for step in range(1, 61)]
+    write_json("cpu/environment.json", environment("python train.py", gpus=[], cuda=None, driver=None, settings={}))
+    rows = [f"{step},{STARTED + step * 100_000},cpu,,,,,,,{(900 << 20) + (step << 18)},explicit" for step in range(1, 61)]
     write("cpu/statistics.csv", "\n".join([COLUMNS] + rows) + "\n")
     for n, step in enumerate([20, 40, 60], 1):
         known = [
@@ -198,7 +198,7 @@ def crash():
     text = statistics("feature_pyramid").replace(",source\n", ",source,temperature\n", 1)
     lines = [text.splitlines()[0]] + [line + ",41" for line in text.splitlines()[1:31]]
     write("crash/statistics.csv", "\n".join(lines)[:-12])
-    write("crash/environment.json", json.dumps(environment(["python", "train.py"]), indent=1)[:120])
+    write("crash/environment.json", json.dumps(environment("python train.py"), indent=1)[:120])
     write("crash/window1.holders.json", json.dumps({"schema": "vramscope.holders/1", "total_bytes": 7, "classes": dict.fromkeys(CLASSES, 0)})[:90])
 
 

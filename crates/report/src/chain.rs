@@ -140,7 +140,7 @@ fn reference(link: &Link, room: usize) -> Vec<Vec<Span>> {
 
 /// The holders whose chains are shown, with their places: the largest of what is not meant to be there for long, unless
 /// that is little; where there is nothing else, the largest. `whole` shows all.
-pub(crate) fn shown<'a>(holders: &'a Holders, most: usize, whole: bool) -> Vec<(usize, &'a Holder)> {
+pub(crate) fn shown(holders: &Holders, most: usize, whole: bool) -> Vec<(usize, &Holder)> {
     let with_chain = || holders.holders.iter().enumerate().filter(|(_, holder)| !holder.chain.is_empty());
     if whole {
         return with_chain().take(most).collect();

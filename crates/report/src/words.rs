@@ -253,17 +253,34 @@ pub(crate) fn environment(recorded: &Recorded) -> Vec<String> {
     facts
 }
 
-/// The steps that were counted: `900 steps (1 to 900) by optimizer, over 3 min 05 s`.
+/// The steps that were counted: `900 steps (1 to 900) by the optimizer, over 3 min 05 s`.
 pub(crate) fn recorded_steps(curve: &Curve) -> String {
-    let mut text = counted(curve.steps, "step");
-    text.push_str(&format!(" ({} to {})", grouped(curve.first_step), grouped(curve.last_step)));
-    if !curve.sources.is_empty() {
-        text.push_str(&format!(" by {}", curve.sources.join(" and ")));
-    }
+    let mut text = match (curve.first_step, curve.last_step) {
+        (Some(first), Some(last)) => {
+            format!("{} ({} to {})", counted(curve.steps, "step"), grouped(first), grouped(last))
+        }
+        _ => counted(curve.readings, "reading"),
+    };
+    text.push_str(match curve.source.as_deref() {
+        None => "",
+        Some("explicit") => " by `vramscope.step()`",
+        Some("optimizer") => " by the optimizer",
+        Some("loader") => " by the data loader",
+        Some("backward") => " by the backward pass",
+        Some(_) => " by the recorder",
+    });
     if let (Some(first), Some(last)) = (curve.first_us, curve.last_us) {
         text.push_str(&format!(", over {}", clock::span(last.saturating_sub(first))));
     }
     text
+}
+
+/// What a curve is of, and its values: allocated bytes; of a process without a device those in main memory.
+pub(crate) fn recorded_values(curve: &Curve) -> Option<(&'static str, &[u64])> {
+    let is_used = curve.allocated.iter().any(|&bytes| bytes > 0);
+    let (what, values) =
+        if is_used { ("allocated", &curve.allocated) } else { ("in main memory", &curve.rss) };
+    (!values.is_empty()).then_some((what, values.as_slice()))
 }
 
 /// How the holder of a finding was found.

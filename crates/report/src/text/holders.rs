@@ -3,7 +3,7 @@
 use vramscope_view::holders::{Holder, HoldersFile, OTHER_HOLDERS};
 
 use super::{INDENT, Layout, left_out};
-use crate::bytes::{counted, grouped, human, share};
+use crate::bytes::{grouped, human, share};
 use crate::chain;
 use crate::clock;
 use crate::page::Page;

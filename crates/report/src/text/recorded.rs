@@ -81,18 +81,16 @@ fn write_curve(page: &mut Page, curve: &Curve, is_named: bool) {
         text = format!("{}: {text}", words::device(None, device));
     }
     page.paragraph(Span::new(Role::Dim, "counted"), INDENT, &text);
-    let values = &curve.allocated_at_steps;
+    let Some((what, values)) = words::recorded_values(curve) else { return };
     let (Some(first), Some(last)) = (values.first(), values.last()) else { return };
-    if values.iter().all(|&bytes| bytes == 0) {
-        return;
-    }
     let mut pieces = vec![
         sparkline::sparkline(values, 30),
-        "at step ends:".to_owned(),
+        format!("{what}:"),
         format!("first {},", human(*first)),
         format!("last {}", human(*last)),
     ];
-    pieces.extend(curve.peak_allocated.map(|peak| format!("(highest {})", human(peak))));
+    let peak = curve.peak_allocated.filter(|&peak| peak > 0);
+    pieces.extend(peak.map(|peak| format!("(highest {})", human(peak))));
     page.pieces(Span::default(), INDENT, Role::Plain, &pieces);
 }
 
