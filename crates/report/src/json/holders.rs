@@ -496,6 +496,33 @@ mod tests {
     }
 
     #[test]
+    fn no_change_of_a_byte_can_do_harm() {
+        let whole = render_compact(&file()).into_bytes();
+        let excerpts = crate::Excerpts::default();
+        let layout = crate::text::Layout {
+            palette: crate::Palette::Plain,
+            width: 80,
+            top: 5,
+            verbose: false,
+            excerpts: &excerpts,
+        };
+        let mut read = 0;
+        for i in 0..whole.len() {
+            for byte in [b'9', b'"', b'{', b' ', 0x1b, 0xff] {
+                let mut changed = whole.clone();
+                changed[i] = byte;
+                let Ok(file) = parse(&changed) else { continue };
+                let files = [file];
+                let text = crate::text::holders::render(&files, &layout);
+                assert!(text.starts_with("HELD") && !text.contains('\x1b'), "{text}");
+                assert!(crate::markdown::holders::render(&files, 5, true).starts_with("## Held"));
+                read += 1;
+            }
+        }
+        assert!(read > 500, "{read}");
+    }
+
+    #[test]
     fn contradictions_are_kept_as_warnings() {
         let mut document = Document::from(&file());
         document.total_bytes = 7;
