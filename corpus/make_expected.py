@@ -31,8 +31,9 @@ SUFFIXES = (".pickle", ".pt", ".json", ".pickle.zst", ".pickle.gz", ".pickle.xz"
 
 def is_snapshot(path):
     name = os.path.basename(path)
-    # Beside recordings, `whatif` has what was measured.
-    suffixes = SUFFIXES if "/whatif/" not in path else tuple(s for s in SUFFIXES if s != ".json")
+    # Beside recordings, `whatif` has what was measured, and `recorded` what the recorder writes.
+    is_mixed = "/whatif/" in path or "/recorded/" in path
+    suffixes = SUFFIXES if not is_mixed else tuple(s for s in SUFFIXES if s != ".json")
     return name.endswith(suffixes) and name not in ("facts.json", "truth.json") and not name.endswith(".host.json")
 
 
@@ -152,7 +153,7 @@ def disagreements(path, summary):
 
 def main():
     expected = {}
-    for sub in ("recordings", "large", "older", "more", "whatif"):
+    for sub in ("recordings", "recorded", "large", "older", "more", "whatif"):
         for root, _, names in os.walk(os.path.join(HERE, sub)):
             for path in (os.path.join(root, n) for n in names):
                 if is_snapshot(path):

@@ -57,8 +57,10 @@ fn generated_documents_say_something() {
             "docs/allocator-settings.md",
             "docs/cli.md",
             "docs/detectors.md",
+            "docs/holders.md",
             "docs/schema/analysis.json",
             "docs/schema/diff.json",
+            "docs/schema/holders.json",
             "docs/schema/inspect.json",
             "docs/schema/whatif.json"
         ]

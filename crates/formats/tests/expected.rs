@@ -71,6 +71,11 @@ fn large_files_are_read_as_python_reads_them() {
 }
 
 #[test]
+fn recorded() {
+    check_folder("recorded/");
+}
+
+#[test]
 fn every_snapshot_of_the_corpus_has_its_figures() {
     let expected: BTreeMap<String, Value> = serde_json::from_slice(&corpus::bytes("expected.json")).unwrap();
     let mut found = BTreeSet::new();

@@ -1,47 +1,56 @@
-//! What the allocator's counters said at the end of each step, where the recorder wrote them down.
+//! What the allocator's counters said at the ends of steps, where the recorder wrote them down.
 
 use crate::units::{Bytes, TimeUs};
 
-/// The counters of one device at the end of one step. What a row does not tell is none.
+/// The counters of one device at one moment, mostly the end of a step. What a row does not tell is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// The step, as the recorder counts them.
-    pub step: u64,
-    /// When the step ended.
+    /// The step that ended, as the recorder counts them; none for a reading by the clock.
+    pub step: Option<u64>,
+    /// When it was read.
     pub time: Option<TimeUs>,
+    /// How the moment was chosen, as a place in [`Statistics::sources`].
+    pub source: Option<u8>,
     /// The device; none for a process that uses none.
     pub device: Option<u32>,
     /// Bytes in blocks that the program holds.
     pub allocated: Option<Bytes>,
     /// Bytes obtained from the driver.
     pub reserved: Option<Bytes>,
-    /// The most bytes allocated during the step.
+    /// The most bytes allocated at any moment so far.
     pub peak_allocated: Option<Bytes>,
-    /// The most bytes reserved during the step.
+    /// The most bytes reserved at any moment so far.
     pub peak_reserved: Option<Bytes>,
+    /// Bytes of the process in the machine's main memory.
+    pub rss: Option<Bytes>,
 }
 
 /// The counters of one process over its run, in the order in which they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     samples: Vec<Sample>,
-    /// How steps were told, each way once, in words such as `optimizer`.
+    /// How moments were chosen, each way once, in words such as `optimizer`.
     sources: Vec<String>,
 }
 
-/// More ways of telling steps are not kept.
+/// More ways are not kept.
 const MOST_SOURCES: usize = 8;
 
 impl Statistics {
-    /// Adds what was read at the end of a step, and how that was told.
-    pub fn push(&mut self, sample: Sample, source: &str) {
-        self.samples.push(sample);
-        if !source.is_empty()
-            && self.sources.len() < MOST_SOURCES
-            && !self.sources.iter().any(|known| known == source)
-        {
-            self.sources.push(source.to_owned());
+    /// Adds what was read, and how the moment was chosen.
+    pub fn push(&mut self, mut sample: Sample, source: &str) {
+        if !source.is_empty() {
+            let known = self.sources.iter().position(|known| known == source);
+            let place = known.or_else(|| {
+                let is_room = self.sources.len() < MOST_SOURCES;
+                is_room.then(|| {
+                    self.sources.push(source.to_owned());
+                    self.sources.len() - 1
+                })
+            });
+            sample.source = place.and_then(|place| u8::try_from(place).ok());
         }
+        self.samples.push(sample);
     }
 
     /// Whether nothing was read.
@@ -54,7 +63,7 @@ impl Statistics {
         &self.samples
     }
 
-    /// How steps were told.
+    /// How moments were chosen, in words such as `optimizer`.
     pub fn sources(&self) -> &[String] {
         &self.sources
     }
@@ -67,10 +76,15 @@ impl Statistics {
         devices
     }
 
-    /// Each step and when it ended, in time order. A step that is told of several devices ends with the last of them.
+    /// Each step that was read and when it ended, in time order: those of the last way of telling steps, as each way counts
+    /// them anew. A step that is told of several devices ends with the last of them. Not every step need be among them: what
+    /// is faster than the recorder reads is passed over.
     pub fn step_ends(&self) -> Vec<(u64, TimeUs)> {
+        let source =
+            self.samples.iter().rfind(|sample| sample.step.is_some()).and_then(|sample| sample.source);
+        let counted = self.samples.iter().filter(|sample| sample.source == source);
         let mut ends: Vec<(u64, TimeUs)> =
-            self.samples.iter().filter_map(|sample| Some((sample.step, sample.time?))).collect();
+            counted.filter_map(|sample| Some((sample.step?, sample.time?))).collect();
         ends.sort_unstable();
         ends.dedup_by(|later, kept| {
             let is_same = later.0 == kept.0;
@@ -89,13 +103,17 @@ mod tests {
     #[test]
     fn a_step_ends_once_whatever_the_number_of_devices() {
         let mut statistics = Statistics::default();
-        for (step, time, device) in [(1, 10, 0), (1, 11, 1), (2, 20, 0), (2, 21, 1)] {
+        let mut push = |step, time, device, source| {
             let (time, device) = (Some(TimeUs(time)), Some(device));
-            statistics.push(Sample { step, time, device, ..Sample::default() }, "optimizer");
+            statistics.push(Sample { step, time, device, ..Sample::default() }, source);
+        };
+        push(Some(7), 5, 0, "loader");
+        for (step, time, device) in [(1, 10, 0), (1, 11, 1), (2, 20, 0), (2, 21, 1)] {
+            push(Some(step), time, device, "optimizer");
         }
-        statistics.push(Sample { step: 3, ..Sample::default() }, "step()");
+        push(None, 30, 0, "clock");
         assert_eq!(statistics.step_ends(), [(1, TimeUs(11)), (2, TimeUs(21))]);
         assert_eq!(statistics.devices(), [0, 1]);
-        assert_eq!(statistics.sources(), ["optimizer", "step()"]);
+        assert_eq!(statistics.sources(), ["loader", "optimizer", "clock"]);
     }
 }

@@ -50,9 +50,23 @@ impl Steps {
         symbols: &Symbols,
         window: Window,
     ) -> Self {
-        Self::by_marks(device, annotations, symbols, window)
-            .or_else(|| Self::by_recurrence(device, symbols, window))
-            .unwrap_or(Self { bounds: Vec::new(), source: StepSource::None })
+        let none = Self { bounds: Vec::new(), source: StepSource::None };
+        match Self::by_marks(device, annotations, symbols, window) {
+            // Where the recorder was stopped long before the trace ends, what recurs may tell more.
+            Some(marked) if marked.stops_early(window) => Self::by_recurrence(device, symbols, window)
+                .filter(|found| found.count() > marked.count())
+                .unwrap_or(marked),
+            Some(marked) => marked,
+            None => Self::by_recurrence(device, symbols, window).unwrap_or(none),
+        }
+    }
+
+    /// Whether the recorder's steps end long before the trace does.
+    fn stops_early(&self, window: Window) -> bool {
+        let (Some(first), Some(last)) = (self.bounds.first(), self.bounds.last()) else { return false };
+        let usual = (last.0 - first.0) as usize / self.count().max(1);
+        let rest = window.to.0.saturating_sub(last.0) as usize;
+        self.source == StepSource::Recorder && rest > 3 * usual && rest * 10 > window.to.index()
     }
 
     fn by_marks(
@@ -64,12 +78,17 @@ impl Steps {
         let marks =
             [(RECORDED_STEP, Stage::End), ("ProfilerStep#", Stage::Start), ("Optimizer.step#", Stage::End)];
         for (prefix, stage) in marks {
-            let mut bounds: Vec<EventIdx> = annotations
+            let marks: Vec<(EventIdx, &str)> = annotations
                 .iter()
-                .filter(|a| a.stage == stage && symbols.str(a.name).starts_with(prefix))
-                .map(|a| device.events.at_or_after(a.time))
-                .filter(|&b| b >= window.from && b <= window.to)
+                .filter(|a| a.stage == stage)
+                .filter_map(|a| Some((a, symbols.str(a.name).strip_prefix(prefix)?)))
+                .map(|(a, rest)| (device.events.at_or_after(a.time), rest))
+                .filter(|&(b, _)| b >= window.from && b <= window.to)
                 .collect();
+            if prefix == RECORDED_STEP && passes_over(&marks, window) {
+                continue;
+            }
+            let mut bounds: Vec<EventIdx> = marks.into_iter().map(|(bound, _)| bound).collect();
             bounds.dedup();
             match stage {
                 // The first round began before its mark.
@@ -227,6 +246,15 @@ impl Steps {
     pub fn step_of(&self, event: EventIdx) -> usize {
         self.bounds.partition_point(|&b| b <= event).saturating_sub(1)
     }
+}
+
+/// Whether the recorder read more than a few steps together, for they were faster than it reads: then what lies between
+/// two of its marks is no step. What came before or after is no matter.
+fn passes_over(marks: &[(EventIdx, &str)], window: Window) -> bool {
+    let inside = marks.iter().filter(|&&(bound, _)| bound > window.from && bound < window.to);
+    let numbers: Vec<u64> = inside.filter_map(|(_, number)| number.parse().ok()).collect();
+    let passed = numbers.windows(2).filter(|pair| pair[1] != pair[0].saturating_add(1)).count();
+    passed * 10 > numbers.len()
 }
 
 /// How often one stack recurs.

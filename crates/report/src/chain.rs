@@ -2,7 +2,7 @@
 //! share: the root at the top, one line an object, one a reference, those that may be one too many underlined.
 
 use unicode_width::UnicodeWidthStr;
-use vramscope_view::holders::{Class, Classes, Holder, Link, Status};
+use vramscope_view::holders::{Class, Classes, Holder, Holders, Link, Status};
 
 use crate::bytes::{counted, human};
 use crate::style::{Role, Span, printable, shortened};
@@ -87,54 +87,71 @@ pub(crate) fn lines(chain: &[Link], whole: bool, width: usize) -> Vec<Vec<Span>>
             left_out = 0;
         }
         let is_last = i == last;
-        let (branch, trunk) = if is_last { ("╰→ ", "     ") } else { ("├─ ", "│    ") };
+        let branch = if is_last { "╰→ " } else { "├─ " };
         lines.push(object(branch, link, room));
-        lines.push(status(trunk, link, room));
         if !is_last {
-            lines.extend(reference(trunk, link, room));
+            lines.extend(reference(link, room));
         }
     }
     lines
 }
 
+/// What it is, and whether it should be there.
 fn object(branch: &str, link: &Link, room: usize) -> Vec<Span> {
     let object = if link.object.is_empty() { &link.type_name } else { &link.object };
-    let mut line = vec![Span::new(Role::Dim, branch), Span::new(Role::Heading, shortened(object, room))];
+    let object = shortened(&printable(object), room);
+    let mut used = object.width();
+    let mut line = vec![Span::new(Role::Dim, branch), Span::new(Role::Heading, &object)];
     // `list of 40` says already what it is.
     let says_type = object.split([' ', '(', '[', '.']).any(|word| word == link.type_name);
-    if !says_type && !link.type_name.is_empty() && object.width() + link.type_name.width() + 3 <= room {
-        line.push(Span::new(Role::Dim, format!("  {}", link.type_name)));
+    if !says_type && !link.type_name.is_empty() && used + link.type_name.width() + 3 <= room {
+        used += link.type_name.width() + 3;
+        line.push(Span::new(Role::Dim, format!(" ({})", link.type_name)));
     }
-    line
-}
-
-fn status(trunk: &str, link: &Link, room: usize) -> Vec<Span> {
     let (word, role) = match link.status {
         Status::Alive => ("alive", Role::Good),
         Status::Dead => ("DEAD", Role::Bad),
         Status::Unknown => ("unknown", Role::Dim),
     };
-    let mut line = vec![Span::new(Role::Dim, trunk), Span::new(role, word)];
+    line.extend([Span::new(Role::Dim, " · "), Span::new(role, word)]);
+    used += 3 + word.width();
     if !link.reason.is_empty() {
-        line.push(Span::new(Role::Dim, format!(": {}", shortened(&link.reason, room))));
+        let reason = shortened(&printable(&link.reason), room.saturating_sub(used + 2).max(10));
+        line.push(Span::new(Role::Dim, format!(": {reason}")));
     }
     line
 }
 
 /// The reference, and below it the mark of a suspect.
-fn reference(trunk: &str, link: &Link, room: usize) -> Vec<Vec<Span>> {
+fn reference(link: &Link, room: usize) -> Vec<Vec<Span>> {
     let name = if link.reference.is_empty() { "(inside)" } else { &link.reference };
     let name = shortened(&printable(name), room);
     let role = if link.suspect { Role::Warn } else { Role::Plain };
     let mut lines =
-        vec![vec![Span::new(Role::Dim, trunk), Span::new(Role::Dim, "↓ "), Span::new(role, &name)]];
+        vec![vec![Span::new(Role::Dim, "│    "), Span::new(Role::Dim, "↓ "), Span::new(role, &name)]];
     if link.suspect {
         lines.push(vec![
-            Span::new(Role::Dim, trunk),
+            Span::new(Role::Dim, "│    "),
             Span::new(Role::Warn, format!("  {}", "~".repeat(name.width().max(1)))),
         ]);
     }
     lines
+}
+
+/// The holders whose chains are shown, with their places: the largest of what is not meant to be there for long, unless
+/// that is little; where there is nothing else, the largest. `whole` shows all.
+pub(crate) fn shown(holders: &Holders, most: usize, whole: bool) -> Vec<(usize, &Holder)> {
+    let with_chain = || holders.holders.iter().enumerate().filter(|(_, holder)| !holder.chain.is_empty());
+    if whole {
+        return with_chain().take(most).collect();
+    }
+    let is_meant = |holder: &Holder| {
+        matches!(holder.class, Class::Parameters | Class::Gradients | Class::OptimizerState | Class::Buffers)
+    };
+    let is_much = |holder: &Holder| holder.bytes.0.saturating_mul(100) >= holders.total.0;
+    let some = with_chain().filter(|(_, holder)| !is_meant(holder) && is_much(holder));
+    let some: Vec<(usize, &Holder)> = some.take(most).collect();
+    if some.is_empty() { with_chain().take(1).collect() } else { some }
 }
 
 /// Whether any reference of a chain may be one too many.
@@ -165,8 +182,10 @@ mod tests {
     }
 
     fn check(chain: &[Link], whole: bool) -> String {
-        let mut page = Page::new(Palette::Plain, 60);
-        lines(chain, whole, 60).into_iter().for_each(|line| page.line(line));
+        let mut page = Page::new(Palette::Plain, 80);
+        for line in lines(chain, whole, 80) {
+            page.line(line);
+        }
         page.finish()
     }
 
@@ -179,7 +198,20 @@ mod tests {
             link("61 autograd nodes", "ConvolutionBackward0", "saved input", false, Status::Unknown),
             link("block of 2.0 MiB", "", "", false, Status::Unknown),
         ];
-        insta::assert_snapshot!(check(&chain, false), @"");
+        insta::assert_snapshot!(check(&chain, false), @r"
+        ┬───
+        ├─ __main__ (module) · alive: a module is never dead
+        │    ↓ .losses
+        │      ~~~~~~~
+        ├─ list of 40 · unknown
+        │    ↓ [*]
+        │      ~~~
+        ├─ Tensor [] float32 · DEAD: its backward pass has ended
+        │    ↓ .grad_fn
+        ├─ 61 autograd nodes (ConvolutionBackward0) · unknown
+        │    ↓ saved input
+        ╰→ block of 2.0 MiB · unknown
+        ");
         assert_eq!(check(&[], false), "");
     }
 

@@ -3,7 +3,7 @@
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Frame, Input, Peak, Severity, Verdict};
 
 use vramscope_view::explained::{CapacityCheck, Fragmentation};
-use vramscope_view::holders::FoundHolder;
+use vramscope_view::holders::{FoundHolder, Joined};
 use vramscope_view::recorded::{Curve, Recorded};
 
 use crate::bytes::{counted, grouped, human, mean};
@@ -253,26 +253,48 @@ pub(crate) fn environment(recorded: &Recorded) -> Vec<String> {
     facts
 }
 
-/// The steps that were counted: `900 steps (1 to 900) by optimizer, over 3 min 05 s`.
+/// The steps that were counted: `900 steps (1 to 900) by the optimizer, over 3 min 05 s`.
 pub(crate) fn recorded_steps(curve: &Curve) -> String {
-    let mut text = counted(curve.steps, "step");
-    text.push_str(&format!(" ({} to {})", grouped(curve.first_step), grouped(curve.last_step)));
-    if !curve.sources.is_empty() {
-        text.push_str(&format!(" by {}", curve.sources.join(" and ")));
-    }
+    let mut text = match (curve.first_step, curve.last_step) {
+        (Some(first), Some(last)) => {
+            format!("{} ({} to {})", counted(curve.steps, "step"), grouped(first), grouped(last))
+        }
+        _ => counted(curve.readings, "reading"),
+    };
+    text.push_str(match curve.source.as_deref() {
+        None => "",
+        Some("explicit") => " by `vramscope.step()`",
+        Some("optimizer") => " by the optimizer",
+        Some("loader") => " by the data loader",
+        Some("backward") => " by the backward pass",
+        Some(_) => " by the recorder",
+    });
     if let (Some(first), Some(last)) = (curve.first_us, curve.last_us) {
         text.push_str(&format!(", over {}", clock::span(last.saturating_sub(first))));
     }
     text
 }
 
+/// What a curve is of, and its values: allocated bytes; of a process without a device those in main memory.
+pub(crate) fn recorded_values(curve: &Curve) -> Option<(&'static str, &[u64])> {
+    let is_used = curve.allocated.iter().any(|&bytes| bytes > 0);
+    let (what, values) =
+        if is_used { ("allocated", &curve.allocated) } else { ("in main memory", &curve.rss) };
+    (!values.is_empty()).then_some((what, values.as_slice()))
+}
+
 /// How the holder of a finding was found.
 pub(crate) fn joined(found: &FoundHolder) -> String {
     let file = file_name(&found.file);
-    match found.joined_blocks {
-        0 => format!("by the size of its blocks alone, in {file}"),
-        n if n == found.held_blocks => format!("all {} found in {file}", counted(n, "block")),
-        n => format!("{} of {} found in {file}", grouped(found.held_blocks), counted(n, "block")),
+    match found.joined {
+        Joined::ByAddress { found, held } if found == held => {
+            format!("all {} found in {file}", counted(found, "block"))
+        }
+        Joined::ByAddress { found, held } => {
+            format!("{} of {} found in {file}", grouped(held), counted(found, "block"))
+        }
+        Joined::BySize => format!("by the size of its blocks alone, in {file}"),
+        Joined::ByPath => format!("in {file}"),
     }
 }
 

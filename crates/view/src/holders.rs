@@ -30,8 +30,22 @@ pub struct FoundHolder {
     pub holder: Holder,
     /// The file that tells.
     pub file: String,
-    /// How many of the finding's blocks were found in that file with the same address and size.
-    pub joined_blocks: u64,
-    /// How many of those this one holds.
-    pub held_blocks: u64,
+    /// How it was found.
+    pub joined: Joined,
+}
+
+/// How the holder of a finding was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joined {
+    /// By the addresses and sizes of blocks.
+    ByAddress {
+        /// How many of the finding's blocks were found in the file.
+        found: u64,
+        /// How many of those this one holds.
+        held: u64,
+    },
+    /// By the sizes of blocks alone: none was looked at while it was there.
+    BySize,
+    /// It is what the finding is about.
+    ByPath,
 }

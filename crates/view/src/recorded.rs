@@ -1,6 +1,6 @@
 //! What `vramscope run` wrote down beside snapshots, and what is said of it.
 
-use vramscope_model::{Annotation, Recording, Settings, Stage, Statistics, Symbols};
+use vramscope_model::{Annotation, Bytes, Recording, Sample, Settings, Stage, Statistics, Symbols};
 use vramscope_replay::RECORDED_STEP;
 
 pub use vramscope_model::Environment;
@@ -77,20 +77,24 @@ impl Recorded {
 pub struct Curve {
     /// The device; none for a process that uses none.
     pub device: Option<u32>,
-    /// How many steps were written down.
+    /// How many steps ended from the first reading to the last, by the last way of telling steps; 0 where none were told.
     pub steps: u64,
-    /// The number of the first one, as the recorder counts.
-    pub first_step: u64,
+    /// The number of the first step that was read, as the recorder counts.
+    pub first_step: Option<u64>,
     /// The number of the last one.
-    pub last_step: u64,
-    /// When the first one ended, µs since 1970 UTC.
+    pub last_step: Option<u64>,
+    /// How steps were told, as the recorder calls it: `optimizer`.
+    pub source: Option<String>,
+    /// How often the counters were read.
+    pub readings: u64,
+    /// When they were first, µs since 1970 UTC.
     pub first_us: Option<i64>,
-    /// When the last one did.
+    /// When they were last.
     pub last_us: Option<i64>,
-    /// How steps were told, in words such as `optimizer`.
-    pub sources: Vec<String>,
-    /// Allocated bytes at the end of each step; of a long run at the end of [`Curve::MOST`] equal parts.
-    pub allocated_at_steps: Vec<u64>,
+    /// Allocated bytes at each reading; of many at the end of [`Curve::MOST`] equal parts.
+    pub allocated: Vec<u64>,
+    /// Bytes of the process in main memory, in the same way.
+    pub rss: Vec<u64>,
     /// The most bytes allocated at any moment, if written down.
     pub peak_allocated: Option<u64>,
     /// The most bytes reserved at any moment, if written down.
@@ -110,22 +114,32 @@ impl Curve {
     }
 
     fn of(statistics: &Statistics, device: Option<u32>) -> Option<Self> {
-        let samples: Vec<_> = statistics.samples().iter().filter(|sample| sample.device == device).collect();
+        let samples: Vec<&Sample> =
+            statistics.samples().iter().filter(|sample| sample.device == device).collect();
         let (first, last) = (samples.first()?, samples.last()?);
-        let allocated: Vec<u64> = samples.iter().filter_map(|s| s.allocated).map(|bytes| bytes.0).collect();
-        let most = |of: &dyn Fn(usize) -> Option<u64>| (0..samples.len()).filter_map(of).max();
-        let at = |i: usize| samples.get(i);
+        let values = |of: &dyn Fn(&Sample) -> Option<Bytes>| {
+            samples.iter().filter_map(|sample| of(sample)).map(|bytes| bytes.0).collect::<Vec<u64>>()
+        };
+        let source = samples.iter().rfind(|sample| sample.step.is_some()).and_then(|sample| sample.source);
+        let numbers =
+            samples.iter().filter(|sample| sample.source == source).filter_map(|sample| sample.step);
+        let (first_step, last_step) = (numbers.clone().min(), numbers.max());
+        let steps = first_step.zip(last_step).map_or(0, |(first, last)| (last - first).saturating_add(1));
+        let name =
+            source.filter(|_| steps > 0).and_then(|place| statistics.sources().get(usize::from(place)));
         Some(Self {
             device,
-            steps: samples.len() as u64,
-            first_step: first.step,
-            last_step: last.step,
+            steps,
+            first_step,
+            last_step,
+            source: name.cloned(),
+            readings: samples.len() as u64,
             first_us: first.time.map(|time| time.0),
             last_us: last.time.map(|time| time.0),
-            sources: statistics.sources().to_vec(),
-            allocated_at_steps: thinned(&allocated, Self::MOST),
-            peak_allocated: most(&|i| at(i).and_then(|s| s.peak_allocated.or(s.allocated)).map(|b| b.0)),
-            peak_reserved: most(&|i| at(i).and_then(|s| s.peak_reserved.or(s.reserved)).map(|b| b.0)),
+            allocated: thinned(&values(&|sample| sample.allocated), Self::MOST),
+            rss: thinned(&values(&|sample| sample.rss), Self::MOST),
+            peak_allocated: values(&|s| s.peak_allocated.or(s.allocated)).into_iter().max(),
+            peak_reserved: values(&|s| s.peak_reserved.or(s.reserved)).into_iter().max(),
         })
     }
 }
@@ -172,13 +186,14 @@ fn is_expandable(conf: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vramscope_model::{Bytes, Sample, TimeUs};
+    use vramscope_model::TimeUs;
 
     fn statistics(rows: &[(u64, Option<u32>, u64)]) -> Statistics {
         let mut statistics = Statistics::default();
         for &(step, device, allocated) in rows {
             let (time, allocated) = (Some(TimeUs(step as i64 * 10)), Some(Bytes(allocated)));
-            statistics.push(Sample { step, time, device, allocated, ..Sample::default() }, "optimizer");
+            statistics
+                .push(Sample { step: Some(step), time, device, allocated, ..Sample::default() }, "optimizer");
         }
         statistics
     }
@@ -188,7 +203,7 @@ mod tests {
         let curves =
             Curve::all(&statistics(&[(1, Some(0), 5), (1, Some(1), 7), (2, Some(0), 6), (2, Some(1), 3)]));
         let shown: Vec<_> =
-            curves.iter().map(|c| (c.device, c.allocated_at_steps.clone(), c.peak_allocated)).collect();
+            curves.iter().map(|c| (c.device, c.allocated.clone(), c.peak_allocated)).collect();
         assert_eq!(shown, [(Some(0), vec![5, 6], Some(6)), (Some(1), vec![7, 3], Some(7))]);
         assert_eq!(Curve::all(&statistics(&[(1, None, 0)]))[0].device, None);
         assert_eq!(Curve::all(&Statistics::default()), []);

@@ -13,6 +13,7 @@ mod progress;
 mod recorder_files;
 mod recording_directory;
 mod recordings;
+mod runs;
 mod share;
 mod size;
 mod source;

@@ -153,6 +153,9 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// Whether a file is among those that are read, by whatever name.
 fn is_read(path: &Path, inputs: &[PathBuf]) -> bool {
+    if crate::recording_directory::is_report(path) {
+        return false;
+    }
     path.canonicalize().is_ok_and(|path| {
         crate::inputs::find(inputs)
             .files

@@ -2,7 +2,7 @@
 //! recordings is meant.
 //!
 //! A recording is a directory with `environment.json`, `statistics.csv`, `events.jsonl`, snapshots and holders; a job of
-//! several processes has one with `rank0/`, `rank1/` … in it. `.vramscope` holds the recordings, and `latest` is a link to
+//! several processes has one with `rank0/`, `rank1/` … in it, and processes that the program started have `process<id>/`. `.vramscope` holds the recordings, and `latest` is a link to
 //! the newest.
 
 use std::fs::Metadata;
@@ -20,6 +20,8 @@ const STATISTICS: &str = "statistics.csv";
 const EVENTS: &str = "events.jsonl";
 /// How the names of files with holders end.
 const HOLDERS: &str = ".holders.json";
+/// What was found, as text.
+const REPORT: &str = "report.txt";
 /// The link to the newest recording.
 const LATEST: &str = "latest";
 
@@ -127,13 +129,15 @@ pub(crate) fn parts(paths: &[PathBuf]) -> Vec<Part> {
 }
 
 fn parts_of(recording: &Path) -> Vec<Part> {
-    let by_rank: Vec<Part> = ranks(recording).iter().filter_map(|path| part(path, Some(recording))).collect();
-    if by_rank.is_empty() {
-        // One rank of a job may be named by itself; its surroundings are then written above it.
-        let above = recording.parent().filter(|_| inputs::rank(recording).is_some());
-        return part(recording, above).into_iter().collect();
-    }
-    by_rank
+    let below = processes(recording);
+    let mut parts: Vec<Part> = below.iter().filter_map(|path| part(path, Some(recording))).collect();
+    // One rank of a job may be named by itself; its surroundings are then written above it.
+    let above = recording.parent().filter(|_| inputs::rank(recording).is_some());
+    let own = part(recording, above);
+    // Where there are ranks, the surroundings are all that is written for the job as a whole.
+    let is_process = |own: &Part| parts.is_empty() || own.statistics.is_some() || !own.holders.is_empty();
+    parts.splice(0..0, own.filter(is_process));
+    parts
 }
 
 fn part(directory: &Path, above: Option<&Path>) -> Option<Part> {
@@ -156,13 +160,18 @@ fn part(directory: &Path, above: Option<&Path>) -> Option<Part> {
 }
 
 fn is_recording(directory: &Path) -> bool {
-    part(directory, None).is_some() || ranks(directory).iter().any(|path| part(path, None).is_some())
+    part(directory, None).is_some() || processes(directory).iter().any(|path| part(path, None).is_some())
 }
 
 /// Whether a file is one that the recorder writes beside snapshots.
 pub(crate) fn is_beside_snapshots(path: &Path) -> bool {
     let name = name(path);
-    [ENVIRONMENT, STATISTICS, EVENTS].contains(&name.as_str()) || name.ends_with(HOLDERS)
+    [ENVIRONMENT, STATISTICS, EVENTS, REPORT].contains(&name.as_str()) || name.ends_with(HOLDERS)
+}
+
+/// Whether a file is the answer that the recorder leaves in a recording. It is not read.
+pub(crate) fn is_report(path: &Path) -> bool {
+    name(path) == REPORT && path.parent().is_some_and(is_recording)
 }
 
 /// Whether a file holds holders, by its name.
@@ -170,10 +179,15 @@ pub(crate) fn is_of_holders(path: &Path) -> bool {
     name(path).ends_with(HOLDERS)
 }
 
-/// `rank0/`, `rank1/` … below a directory.
-fn ranks(directory: &Path) -> Vec<PathBuf> {
-    let is_rank = |path: &PathBuf| name(path).strip_prefix("rank").is_some_and(|n| n.parse::<u32>().is_ok());
-    subdirectories(directory).into_iter().filter(is_rank).collect()
+/// `rank0/`, `rank1/` …, `process4711/` below a directory.
+fn processes(directory: &Path) -> Vec<PathBuf> {
+    let is_numbered =
+        |name: &str, word: &str| name.strip_prefix(word).is_some_and(|n| n.parse::<u32>().is_ok());
+    let is_process = |path: &PathBuf| {
+        let name = name(path);
+        is_numbered(&name, "rank") || is_numbered(&name, "process")
+    };
+    subdirectories(directory).into_iter().filter(is_process).collect()
 }
 
 fn subdirectories(directory: &Path) -> Vec<PathBuf> {
@@ -223,11 +237,13 @@ mod tests {
             "a/rank1/statistics.csv",
             "a/rank1/window10.holders.json",
             "a/rank1/window9.holders.json",
+            "c/statistics.csv",
+            "c/process12/statistics.csv",
             "b/environment.json",
             "b/window1.pickle",
             "plain/step1.pickle",
         ]);
-        let paths = ["a", "a/rank1", "b", "plain"].map(|name| dir.path().join(name));
+        let paths = ["a", "a/rank1", "b", "c", "plain"].map(|name| dir.path().join(name));
         let parts = parts(&paths);
         let found: Vec<(String, Option<u32>, bool, usize)> = parts
             .iter()
@@ -240,7 +256,9 @@ mod tests {
             [
                 ("a/rank0".to_owned(), Some(0), true, 0),
                 ("a/rank1".to_owned(), Some(1), true, 2),
-                ("b".to_owned(), None, true, 0)
+                ("b".to_owned(), None, true, 0),
+                ("c".to_owned(), None, false, 0),
+                ("c/process12".to_owned(), None, false, 0)
             ]
         );
         assert!(parts[1].holders[0].ends_with("window9.holders.json"));

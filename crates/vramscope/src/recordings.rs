@@ -193,7 +193,9 @@ pub(crate) fn group(
     let mut recordings = Vec::new();
     for (rank, snapshots) in by_rank {
         let processes = processes(snapshots);
-        if processes.len() > 1 {
+        // The recorder knows its processes: a program and those that it started.
+        let are_told = processes.iter().flatten().all(|snapshot| snapshot.part.is_some());
+        if processes.len() > 1 && !are_told {
             if rank.is_some() || !hold_different_devices(&processes) {
                 return Err(unrelated(rank, &processes));
             }
@@ -202,7 +204,7 @@ pub(crate) fn group(
                 processes.len()
             ));
         }
-        recordings.extend(processes.into_iter().map(|process| one_process(process, rank)));
+        recordings.extend(processes.into_iter().map(|process| one_process(process, rank, printer)));
     }
     Ok(recordings)
 }
@@ -268,13 +270,45 @@ fn unrelated(rank: Option<u32>, processes: &[Vec<Snapshot>]) -> anyhow::Error {
     )
 }
 
-fn one_process(mut process: Vec<Snapshot>, rank: Option<u32>) -> (Recording, Vec<analysis::Input>) {
+fn one_process(
+    mut process: Vec<Snapshot>,
+    rank: Option<u32>,
+    printer: &Printer,
+) -> (Recording, Vec<analysis::Input>) {
     // As `join` does it, so that the files are listed in the order of its states.
     sort_by_time(&mut process);
+    let n_taken = up_to_last_good_window(&process);
+    if n_taken < process.len()
+        && let Some(last) = process.get(n_taken - 1)
+    {
+        let left_out = process.len() - n_taken;
+        printer.note(&format!(
+            "the history after `{}` is too short to judge, so {left_out} later {} left out",
+            last.path,
+            if left_out == 1 { "snapshot is" } else { "snapshots are" }
+        ));
+        process.truncate(n_taken);
+    }
     let inputs = process.iter().map(describe).collect();
     let snapshots = process.into_iter().map(|s| s.document.snapshot).collect();
     (join(snapshots, rank), inputs)
 }
+
+/// How many of the snapshots of the recorder to take: up to the last window whose history is not much shorter than the
+/// longest. Each window begins its history anew, and the last one may have been cut off by the program's end.
+fn up_to_last_good_window(process: &[Snapshot]) -> usize {
+    if process.iter().any(|snapshot| snapshot.part.is_none()) {
+        return process.len();
+    }
+    let events = |snapshot: &Snapshot| snapshot.document.snapshot.n_events();
+    let longest = process.iter().map(events).max().unwrap_or(0);
+    // Where nothing has a history, states are all there is.
+    let is_good = |snapshot: &Snapshot| events(snapshot) * GOOD_WINDOW >= longest;
+    process.iter().rposition(is_good).map_or(process.len(), |i| i + 1)
+}
+
+/// A window with so many times fewer events than the longest is too short.
+const GOOD_WINDOW: usize = 4;
 
 /// Puts snapshots in time order, if all of them hold times.
 pub(crate) fn sort_by_time(snapshots: &mut [Snapshot]) {

@@ -61,6 +61,7 @@ fn help_says_what_every_command_does() {
         ("help", &["--help"][..]),
         ("help_analyze", &["analyze", "--help"]),
         ("help_diff", &["diff", "--help"]),
+        ("help_holders", &["holders", "--help"]),
         ("help_inspect", &["inspect", "--help"]),
         ("help_whatif", &["whatif", "--help"]),
         ("help_run", &["run", "--help"]),
@@ -360,7 +361,7 @@ fn what_is_read_is_never_overwritten() {
 #[test]
 fn mistakes_in_arguments_exit_with_two() {
     for (args, wanted) in [
-        (&["analyze"][..], "required"),
+        (&["inspect"][..], "required"),
         (&["analyze", "x", "--since", "40"], "write `step:40`, `event:40` or `40s`"),
         (&["analyze", "x", "--capacity", "80 apples"], "is no unit"),
         (&["analyse", "x"], "analyze"),

@@ -11,7 +11,7 @@ use crate::answers::answer;
 use crate::predictions::Program;
 
 /// The documents with such parts.
-const PATHS: [&str; 2] = ["README.md", "docs/allocator-settings.md"];
+const PATHS: [&str; 3] = ["README.md", "docs/allocator-settings.md", "docs/holders.md"];
 
 const BEGIN: &str = "<!-- generated: ";
 const END: &str = "<!-- end -->";

@@ -1,4 +1,4 @@
-//! `statistics.csv`: a row for each device at the end of each step.
+//! `statistics.csv`: a row for each device at the end of a step, or where there are none at a tick of the clock.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -15,7 +15,7 @@ const PASSED_OVER: &[&str] = &[
     "device_used_bytes",
     "device_free_bytes",
     "process_used_bytes",
-    "rss_bytes",
+    "phase",
     "segments",
     "blocks",
     "alloc_retries",
@@ -38,6 +38,7 @@ struct Columns {
     reserved: Option<usize>,
     peak_allocated: Option<usize>,
     peak_reserved: Option<usize>,
+    rss: Option<usize>,
     source: Option<usize>,
     count: usize,
 }
@@ -121,6 +122,7 @@ impl Columns {
                 "reserved_bytes" => &mut columns.reserved,
                 "peak_allocated_bytes" => &mut columns.peak_allocated,
                 "peak_reserved_bytes" => &mut columns.peak_reserved,
+                "rss_bytes" => &mut columns.rss,
                 "source" => &mut columns.source,
                 _ => {
                     if !PASSED_OVER.contains(&name) {
@@ -139,21 +141,26 @@ impl Columns {
         columns
     }
 
-    /// A row; none where it has another number of fields or no step.
+    /// A row; none where it has another number of fields or a step that is no number.
     fn sample<'a>(&self, fields: &[&'a str]) -> Option<(Sample, &'a str)> {
         if fields.len() != self.count {
             return None;
         }
         let field = |column: Option<usize>| column.and_then(|i| fields.get(i)).copied().unwrap_or_default();
         let bytes = |column| field(column).parse().ok().map(Bytes);
+        // No step is a reading by the clock; what is no number is damage.
+        let step = field(self.step);
+        let step = if step.is_empty() { None } else { Some(step.parse().ok()?) };
         let sample = Sample {
-            step: field(self.step).parse().ok()?,
+            step,
+            source: None,
             time: field(self.time).parse().ok().map(TimeUs).and_then(TimeUs::known),
             device: device(field(self.device)),
             allocated: bytes(self.allocated),
             reserved: bytes(self.reserved),
             peak_allocated: bytes(self.peak_allocated),
             peak_reserved: bytes(self.peak_reserved),
+            rss: bytes(self.rss),
         };
         Some((sample, field(self.source)))
     }
@@ -170,7 +177,7 @@ mod tests {
 
     fn check(text: &str, steps: &[u64], want: &[&str]) -> Statistics {
         let (statistics, warnings) = statistics(text.as_bytes()).unwrap();
-        assert_eq!(statistics.samples().iter().map(|s| s.step).collect::<Vec<_>>(), steps);
+        assert_eq!(statistics.samples().iter().filter_map(|s| s.step).collect::<Vec<_>>(), steps);
         assert_eq!(warnings.iter().map(ToString::to_string).collect::<Vec<_>>(), want);
         statistics
     }
@@ -183,7 +190,8 @@ mod tests {
             &[],
         );
         let want = Sample {
-            step: 7,
+            step: Some(7),
+            source: Some(0),
             time: Some(TimeUs(1000)),
             device: Some(1),
             allocated: Some(Bytes(512)),
@@ -208,6 +216,7 @@ mod tests {
             &["columns not known here: `colour`, `taste` (byte 0)"],
         );
         check("step\n", &[], &[]);
+        assert_eq!(check("step,source\n,clock\n", &[], &[]).samples().len(), 1);
         for (text, want) in
             [("", "the file is empty"), ("a,b\n1,2\n", "damaged at byte 0: `a,b` names no column `step`")]
         {

@@ -70,20 +70,24 @@ impl From<&view::Recorded> for Recorded {
 pub struct Curve {
     /// The device; null for a process that uses none.
     pub device: Option<u32>,
-    /// How many steps were written down.
+    /// How many steps ended from the first reading to the last; 0 where none were told.
     pub steps: u64,
-    /// The number of the first one, as the recorder counts.
-    pub first_step: u64,
+    /// The number of the first step that was read, as the recorder counts.
+    pub first_step: Option<u64>,
     /// The number of the last one.
-    pub last_step: u64,
-    /// When the first one ended.
+    pub last_step: Option<u64>,
+    /// How steps were told: `explicit` (`vramscope.step()`), `optimizer`, `loader` or `backward`.
+    pub source: Option<String>,
+    /// How often the counters were read.
+    pub readings: u64,
+    /// When they were first.
     pub first_us: Option<i64>,
-    /// When the last one did.
+    /// When they were last.
     pub last_us: Option<i64>,
-    /// How steps were told.
-    pub sources: Vec<String>,
-    /// Allocated bytes at the end of each step; of more than 1000 steps at the end of 1000 equal parts.
-    pub allocated_at_steps: Vec<u64>,
+    /// Allocated bytes at each reading; of more than 1000 at the end of 1000 equal parts.
+    pub allocated: Vec<u64>,
+    /// Bytes of the process in main memory, in the same way.
+    pub rss: Vec<u64>,
     /// The most bytes allocated at any moment.
     pub peak_allocated: Option<u64>,
     /// The most bytes reserved at any moment.
@@ -97,10 +101,12 @@ impl From<&view::Curve> for Curve {
             steps: from.steps,
             first_step: from.first_step,
             last_step: from.last_step,
+            source: from.source.clone(),
+            readings: from.readings,
             first_us: from.first_us,
             last_us: from.last_us,
-            sources: from.sources.clone(),
-            allocated_at_steps: from.allocated_at_steps.clone(),
+            allocated: from.allocated.clone(),
+            rss: from.rss.clone(),
             peak_allocated: from.peak_allocated,
             peak_reserved: from.peak_reserved,
         }
@@ -181,20 +187,28 @@ pub struct FoundHolder {
     pub holder: Holder,
     /// The file that tells.
     pub file: String,
-    /// How many of the finding's blocks that file has at the same address with the same size; 0 where only sizes could be
-    /// compared.
-    pub joined_blocks: u64,
+    /// By what it was joined to the finding: the `address` and size of blocks; their `size` alone, where none was looked at
+    /// while it was there; its `path`, where the finding is about this holder.
+    pub joined_by: &'static str,
+    /// How many of the finding's blocks that file has; null unless joined by address.
+    pub joined_blocks: Option<u64>,
     /// How many of those this one holds.
-    pub held_blocks: u64,
+    pub held_blocks: Option<u64>,
 }
 
 impl From<&holders::FoundHolder> for FoundHolder {
     fn from(from: &holders::FoundHolder) -> Self {
+        let (joined_by, blocks) = match from.joined {
+            holders::Joined::ByAddress { found, held } => ("address", Some((found, held))),
+            holders::Joined::BySize => ("size", None),
+            holders::Joined::ByPath => ("path", None),
+        };
         Self {
             holder: (&from.holder).into(),
             file: from.file.clone(),
-            joined_blocks: from.joined_blocks,
-            held_blocks: from.held_blocks,
+            joined_by,
+            joined_blocks: blocks.map(|(found, _)| found),
+            held_blocks: blocks.map(|(_, held)| held),
         }
     }
 }

@@ -91,22 +91,16 @@ fn recorded(out: &mut String, analysis: &Analysis) {
         }
         for curve in &recorded.curves {
             let mut text = words::recorded_steps(curve);
-            if let (Some(first), Some(last)) =
-                (curve.allocated_at_steps.first(), curve.allocated_at_steps.last())
-            {
-                text.push_str(&format!(
-                    "; allocated at the first one's end {}, at the last one's {}",
-                    human(*first),
-                    human(*last)
-                ));
+            if let Some((what, [first, .., last])) = words::recorded_values(curve) {
+                text.push_str(&format!("; {what} first {}, last {}", human(*first), human(*last)));
             }
-            out.push_str(&format!("Counted: {}\n\n", escaped(&text)));
+            out.push_str(&format!("Counted: {}\n\n", sentence(&text)));
         }
         let Some(last) = recorded.holders.last() else { continue };
         let sum = chain::sum(last.holders.total.0, &last.holders.classes);
         out.push_str(&format!("Held: {} ({})\n\n", escaped(&sum), code(words::file_name(&last.path))));
         let first = last.holders.holders.iter().find(|holder| !holder.chain.is_empty());
-        if let Some(holder) = first.filter(|_| analysis.devices.is_empty()) {
+        if let Some(holder) = first.filter(|_| analysis.devices.is_empty() && analysis.findings.is_empty()) {
             out.push_str(&format!(
                 "Most by {}{}\n\n{}\n",
                 code(&holder.path),

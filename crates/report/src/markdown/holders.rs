@@ -66,7 +66,7 @@ fn one_file(file: &HoldersFile, top: usize, verbose: bool) -> String {
         out.push('\n');
     }
     let chains = if verbose { top } else { CHAINS.min(top) };
-    for holder in holders.holders.iter().filter(|holder| !holder.chain.is_empty()).take(chains) {
+    for (_, holder) in chain::shown(holders, chains, verbose) {
         out.push_str(&format!("### {}{}\n\n", code(&holder.path), chain::through(holder)));
         out.push_str(&format!("{}\n\n{}\n", escaped(&chain::figures(holder)), picture(holder, verbose)));
     }

@@ -1,6 +1,6 @@
 //! `analyze` for a terminal.
 
-use vramscope_view::analysis::{Analysis, DeviceAnalysis, Peak, Severity};
+use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Peak, Severity};
 
 use super::{INDENT, Layout, balance, files, finding, left_out, recorded};
 use crate::bytes::{counted, grouped, human, share, signed};
@@ -27,7 +27,7 @@ pub fn render(analysis: &Analysis, layout: &Layout<'_>) -> String {
     page.paragraph(Span::new(role, word), word.chars().count() + 2, &format!("{}{sure}", analysis.headline));
     page.gap();
     read(&mut page, analysis);
-    recorded::write(&mut page, &analysis.recorded, analysis.devices.is_empty(), layout);
+    recorded::write(&mut page, analysis, layout);
     page.gap();
     if analysis.devices.len() > 1 {
         overview(&mut page, &analysis.devices);
@@ -299,7 +299,8 @@ fn more(page: &mut Page, analysis: &Analysis, layout: &Layout<'_>) {
     if places.clone().next().is_some() && places.into_iter().all(|site| layout.excerpts.get(site).is_none()) {
         ways.push("--source DIR (the lines of code),".to_owned());
     }
-    if analysis.findings.iter().any(|f| f.bytes_per_step.is_some() && f.steps_to_oom.is_none()) {
+    let is_open = |f: &Finding| f.bytes_per_step.is_some() && f.steps_to_oom.is_none();
+    if !analysis.devices.is_empty() && analysis.findings.iter().any(is_open) {
         ways.push("--capacity 80GiB (in how many steps such a device is full),".to_owned());
     }
     ways.push("--format json (everything, for programs)".to_owned());

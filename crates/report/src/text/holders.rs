@@ -3,7 +3,7 @@
 use vramscope_view::holders::{Holder, HoldersFile, OTHER_HOLDERS};
 
 use super::{INDENT, Layout, left_out};
-use crate::bytes::{counted, grouped, human, share};
+use crate::bytes::{grouped, human, share};
 use crate::chain;
 use crate::clock;
 use crate::page::Page;
@@ -39,13 +39,7 @@ fn one_file(page: &mut Page, file: &HoldersFile, layout: &Layout<'_>) {
     page.gap();
     table(page, &holders.holders, layout.top);
     let chains = if layout.verbose { layout.top } else { CHAINS.min(layout.top) };
-    let shown: Vec<(usize, &Holder)> = holders
-        .holders
-        .iter()
-        .enumerate()
-        .filter(|(_, holder)| !holder.chain.is_empty())
-        .take(chains)
-        .collect();
+    let shown = chain::shown(holders, chains, layout.verbose);
     if shown.iter().any(|(_, holder)| chain::has_suspects(holder)) {
         page.gap();
         page.paragraph(Span::default(), 0, "References underlined with ~~~ are the likely causes.");
@@ -159,11 +153,9 @@ fn more(page: &mut Page, files: &[HoldersFile], layout: &Layout<'_>) {
     if most > layout.top {
         ways.push(format!("--top {most} (every holder),"));
     }
-    let with_chain = |file: &HoldersFile| file.holders.holders.iter().filter(|h| !h.chain.is_empty()).count();
-    let chains = files.iter().map(with_chain).max().unwrap_or(0);
-    if !layout.verbose && chains > CHAINS {
-        let others = counted((chains - CHAINS) as u64, "more chain");
-        ways.push(format!("-v ({others}, each whole),"));
+    let with_chain = |file: &HoldersFile| file.holders.holders.iter().any(|h| !h.chain.is_empty());
+    if !layout.verbose && files.iter().any(with_chain) {
+        ways.push("-v (every chain, whole),".to_owned());
     }
     ways.push("--format json (everything, for programs)".to_owned());
     page.pieces(Span::new(Role::Dim, "more"), INDENT, Role::Dim, &ways);

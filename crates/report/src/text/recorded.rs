@@ -1,8 +1,10 @@
 //! What the recorder wrote down beside snapshots, as parts of `analyze`.
 
+use vramscope_view::analysis::Analysis;
 use vramscope_view::holders::FoundHolder;
 use vramscope_view::recorded::{Curve, Recorded};
 
+use super::analysis::main_device;
 use super::{INDENT, Layout, holders};
 use crate::bytes::human;
 use crate::chain;
@@ -11,51 +13,66 @@ use crate::sparkline;
 use crate::style::{Role, Span};
 use crate::words;
 
-/// How many processes are shown by themselves.
-const FEW: usize = 2;
-
 /// The program and its counters, and who held the memory in the end. Where there is no snapshot, who holds it is all
-/// there is: then that is shown whole.
-pub(super) fn write(page: &mut Page, recorded: &[Recorded], is_all: bool, layout: &Layout<'_>) {
-    let most = if layout.verbose { usize::MAX } else { FEW };
-    let many = recorded.len() > 1;
-    for one in recorded.iter().take(most) {
-        let mut facts = words::environment(one);
-        if many {
-            facts.insert(0, one.path.clone());
-        }
-        if !facts.is_empty() {
-            page.paragraph(Span::new(Role::Dim, "run"), INDENT, &facts.join(", "));
-        }
-        if layout.verbose {
-            for (name, value) in one.environment.iter().flat_map(|environment| &environment.settings) {
-                page.paragraph(Span::default(), INDENT, &format!("{name}={value}"));
-            }
-        }
-        for curve in &one.curves {
-            write_curve(page, curve, many || one.curves.len() > 1);
-        }
-        let Some(last) = one.holders.last() else { continue };
-        let sum = chain::sum(last.holders.total.0, &last.holders.classes);
-        page.paragraph(
-            Span::new(Role::Dim, "held"),
-            INDENT,
-            &format!("{sum}, by `{}`", words::file_name(&last.path)),
-        );
-        if is_all {
-            page.gap();
-            holders::table(page, &last.holders.holders, layout.top);
-            if let Some(holder) = last.holders.holders.iter().find(|holder| !holder.chain.is_empty()) {
-                page.gap();
-                page.line([Span::new(Role::Path, chain::who(holder))]);
-                holders::write_chain(page, holder, layout.verbose, 0);
-            }
-            page.gap();
+/// there is: then that is shown whole. Of several ranks only that of the main device is shown unless all is wanted.
+pub(super) fn write(page: &mut Page, analysis: &Analysis, layout: &Layout<'_>) {
+    let recorded = &analysis.recorded;
+    let main = main_device(analysis).map(|device| device.rank);
+    let is_main = |one: &&Recorded| main.is_none_or(|rank| rank == one.rank);
+    let shown: Vec<&Recorded> = if layout.verbose {
+        recorded.iter().collect()
+    } else {
+        recorded.iter().find(is_main).or(recorded.first()).into_iter().collect()
+    };
+    for one in &shown {
+        one_process(page, analysis, one, layout);
+    }
+    if let Some(more) = super::left_out(recorded.len(), shown.len(), "rank") {
+        page.paragraph(Span::default(), INDENT, &format!("{more} (-v)"));
+    }
+}
+
+fn one_process(page: &mut Page, analysis: &Analysis, one: &Recorded, layout: &Layout<'_>) {
+    let facts = words::environment(one);
+    if !facts.is_empty() {
+        page.paragraph(Span::new(Role::Dim, "run"), INDENT, &facts.join(", "));
+    }
+    if layout.verbose {
+        for (name, value) in one.environment.iter().flat_map(|environment| &environment.settings) {
+            page.paragraph(Span::default(), INDENT, &format!("{name}={value}"));
         }
     }
-    if let Some(more) = super::left_out(recorded.len(), most, "rank") {
-        page.paragraph(Span::new(Role::Dim, "run"), INDENT, &format!("{more} (-v)"));
+    for curve in one.curves.iter().filter(|curve| !is_in_steps(analysis, one, curve)) {
+        write_curve(page, curve, one.curves.len() > 1);
     }
+    let Some(last) = one.holders.last() else { return };
+    let sum = chain::sum(last.holders.total.0, &last.holders.classes);
+    page.paragraph(
+        Span::new(Role::Dim, "held"),
+        INDENT,
+        &format!("{sum} ({})", words::file_name(&last.path)),
+    );
+    if !analysis.devices.is_empty() {
+        return;
+    }
+    page.gap();
+    holders::table(page, &last.holders.holders, layout.top);
+    // Findings show theirs.
+    let largest = last.holders.holders.iter().find(|holder| !holder.chain.is_empty());
+    if let Some(holder) = largest.filter(|_| analysis.findings.is_empty()) {
+        page.gap();
+        page.line([Span::new(Role::Path, chain::who(holder))]);
+        holders::write_chain(page, holder, layout.verbose, 0);
+    }
+    page.gap();
+}
+
+/// Whether all that was counted is among the steps of the trace, which are shown with their device.
+fn is_in_steps(analysis: &Analysis, recorded: &Recorded, curve: &Curve) -> bool {
+    let mut devices = analysis.devices.iter().filter(|device| device.rank == recorded.rank);
+    devices.any(|device| {
+        curve.device.is_none_or(|number| number == device.device) && device.steps.count >= curve.steps
+    })
 }
 
 fn write_curve(page: &mut Page, curve: &Curve, is_named: bool) {
@@ -63,19 +80,17 @@ fn write_curve(page: &mut Page, curve: &Curve, is_named: bool) {
     if let (true, Some(device)) = (is_named, curve.device) {
         text = format!("{}: {text}", words::device(None, device));
     }
-    page.paragraph(Span::new(Role::Dim, "count"), INDENT, &text);
-    let values = &curve.allocated_at_steps;
+    page.paragraph(Span::new(Role::Dim, "counted"), INDENT, &text);
+    let Some((what, values)) = words::recorded_values(curve) else { return };
     let (Some(first), Some(last)) = (values.first(), values.last()) else { return };
-    if values.iter().all(|&bytes| bytes == 0) {
-        return;
-    }
     let mut pieces = vec![
         sparkline::sparkline(values, 30),
-        "at step ends:".to_owned(),
+        format!("{what}:"),
         format!("first {},", human(*first)),
         format!("last {}", human(*last)),
     ];
-    pieces.extend(curve.peak_allocated.map(|peak| format!("(highest {})", human(peak))));
+    let peak = curve.peak_allocated.filter(|&peak| peak > 0);
+    pieces.extend(peak.map(|peak| format!("(highest {})", human(peak))));
     page.pieces(Span::default(), INDENT, Role::Plain, &pieces);
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use vramscope_model::Bytes;
 
 use crate::analysis::{Finding, Severity};
-use crate::holders::{Class, Holder, HoldersFile, OTHER_HOLDERS};
+use crate::holders::{Class, FoundHolder, Holder, HoldersFile, Joined, OTHER_HOLDERS};
 use crate::recorded::RecorderFiles;
 
 /// The code of these findings.
@@ -92,11 +92,10 @@ fn finding(files: &RecorderFiles, key: (&str, bool), held: &[Bytes]) -> Option<F
                 .to_owned(),
         ],
         companions: Vec::new(),
-        holder: Some(crate::holders::FoundHolder {
+        holder: Some(FoundHolder {
             holder: holder.clone(),
             file: last.path.clone(),
-            joined_blocks: holder.blocks,
-            held_blocks: holder.blocks,
+            joined: Joined::ByPath,
         }),
         related: Vec::new(),
         shortage: None,

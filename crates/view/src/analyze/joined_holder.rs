@@ -7,7 +7,7 @@ use vramscope_detect as detect;
 use vramscope_model::{DeviceRecording, EventIdx, TimeUs};
 use vramscope_replay::{AllocId, Death, Lifetimes, Window};
 
-use crate::holders::{Class, FoundHolder, HeldBlock, HoldersFile, OTHER_HOLDERS, holder_of};
+use crate::holders::{Class, FoundHolder, HeldBlock, HoldersFile, Joined, OTHER_HOLDERS, holder_of};
 use crate::quantity::grouped;
 
 /// How many of the newest blocks have a vote.
@@ -83,8 +83,7 @@ impl Lookup<'_> {
         (holder.path != OTHER_HOLDERS).then(|| FoundHolder {
             holder: holder.clone(),
             file: file.path.clone(),
-            joined_blocks: 0,
-            held_blocks: 0,
+            joined: Joined::BySize,
         })
     }
 
@@ -149,7 +148,9 @@ fn elected(file: &HoldersFile, newest_first: &[&HeldBlock]) -> Option<FoundHolde
     Some(FoundHolder {
         holder: holder.clone(),
         file: file.path.clone(),
-        joined_blocks: newest_first.len() as u64,
-        held_blocks: newest_first.iter().filter(is_its).count() as u64,
+        joined: Joined::ByAddress {
+            found: newest_first.len() as u64,
+            held: newest_first.iter().filter(is_its).count() as u64,
+        },
     })
 }

@@ -1,19 +1,18 @@
 //! `vramscope analyze`.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
-use vramscope_model::{Recording, Symbols, join};
+use vramscope_model::Symbols;
 use vramscope_report::{json, markdown, text};
-use vramscope_view::analysis::{Input, Options};
-use vramscope_view::recorded::{RecorderFiles, Run, completed};
+use vramscope_view::analysis::Options;
+use vramscope_view::recorded::{RecorderFiles, Run};
 
 use crate::args::{Analyze, Format, Global};
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
 use crate::recordings::{self, Snapshot};
 use crate::source::{SourceRoot, Sources};
-use crate::{recorder_files, recording_directory};
+use crate::{recorder_files, recording_directory, runs};
 
 pub(crate) fn run(args: &Analyze, global: &Global, printer: &Printer) -> anyhow::Result<ExitStatus> {
     args.source.iter().try_for_each(SourceRoot::check)?;
@@ -55,36 +54,5 @@ fn read(args: &Analyze, symbols: &mut Symbols, printer: &Printer) -> anyhow::Res
     devices.extend(recorder_files::devices(&files));
     recordings::check_device(&devices, args.device)?;
     let recordings = recordings::group(snapshots, printer)?;
-    Ok(runs(recordings, files, symbols))
-}
-
-/// Puts each recording together with the other files of its process; those without any snapshot stand by themselves.
-fn runs(
-    recordings: Vec<(Recording, Vec<Input>)>,
-    mut files: Vec<RecorderFiles>,
-    symbols: &mut Symbols,
-) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    for (recording, inputs) in recordings {
-        let directory = inputs.first().and_then(|input| real(Path::new(&input.path).parent()?));
-        let its = |files: &RecorderFiles| directory.is_some() && real(Path::new(&files.path)) == directory;
-        let files = files.iter().position(its).map(|i| files.remove(i));
-        let recording = match &files {
-            Some(files) => completed(recording, files, symbols),
-            None => recording,
-        };
-        runs.push(Run { recording, inputs, files });
-    }
-    runs.extend(files.into_iter().map(|files| Run {
-        recording: join(Vec::new(), files.rank),
-        inputs: Vec::new(),
-        files: Some(files),
-    }));
-    runs
-}
-
-fn real(path: &Path) -> Option<PathBuf> {
-    let here = Path::new(".");
-    // A file in the current directory has no directory in its name.
-    (if path.as_os_str().is_empty() { here } else { path }).canonicalize().ok()
+    Ok(runs::paired(recordings, files, symbols))
 }

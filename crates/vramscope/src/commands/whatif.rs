@@ -11,14 +11,28 @@ use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::progress::Replays;
+use crate::recording_directory::{self, Part};
 use crate::recordings::{self, Snapshot};
+use crate::{recorder_files, runs};
 
 pub(crate) fn run(args: &Whatif, global: &Global, printer: &Printer) -> anyhow::Result<ExitStatus> {
     let mut symbols = Symbols::default();
-    let snapshots = recordings::read(&args.paths, args.rank, &mut symbols, printer)?;
+    let paths = recording_directory::chosen_aloud(&args.paths, printer);
+    let snapshots = recordings::read_chosen(&paths, args.rank, false, &mut symbols, printer)?;
     let devices: BTreeSet<u32> = snapshots.iter().flat_map(Snapshot::devices).collect();
     recordings::check_device(&devices, args.device)?;
     let recordings = recordings::group(snapshots, printer)?;
+    // Of what the recorder wrote beside snapshots only the settings matter here.
+    let surroundings = recording_directory::parts(&paths).into_iter().map(|part| {
+        recorder_files::read(&Part {
+            environment: part.environment,
+            directory: part.directory,
+            ..Part::default()
+        })
+    });
+    let runs = runs::paired(recordings, surroundings.collect(), &mut symbols);
+    let of_snapshots = runs.into_iter().filter(|run| !run.inputs.is_empty());
+    let recordings: Vec<_> = of_snapshots.map(|run| (run.recording, run.inputs)).collect();
     let options = Options {
         confs: args.conf.clone(),
         sweep: args.sweep || args.conf.is_empty(),
