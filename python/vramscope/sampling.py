@@ -77,7 +77,7 @@ class Sampler:
 
 def _wait_until_gone(thread: int | None) -> None:
     """Before 3.13 a thread is joined a moment before the system has ended it, and a fork in that moment is warned of."""
-    for _ in range(500):
+    for _ in range(10_000):
         if not os.path.exists(f"/proc/self/task/{thread}"):
             break
-        time.sleep(0.0001)
+        time.sleep(0.0002)
