@@ -134,6 +134,7 @@ class Recorder:
             if may:
                 self._last_step_s = now
                 self.begin()
+                self.sampler.resume()
                 self._read(now)
 
     def tick(self) -> float:

@@ -22,7 +22,7 @@ class Sampler:
         """Begin to call."""
         if not self._is_wanted:
             self._is_wanted = True
-            os.register_at_fork(before=self._pause, after_in_parent=self._resume, after_in_child=self._in_child)
+            os.register_at_fork(before=self._pause, after_in_parent=self._resume_after_fork, after_in_child=self._in_child)
             self._resume()
 
     def stop(self) -> None:
@@ -63,6 +63,17 @@ class Sampler:
             thread.join()
             _wait_until_gone(thread.native_id)
 
+    def _resume_after_fork(self) -> None:
+        # Python 3.13 counts threads only now, to warn of forks of processes with several. Where ours would be the only other
+        # one, it waits for the next step.
+        if len(os.listdir("/proc/self/task")) > 1:
+            self._resume()
+
+    def resume(self) -> None:
+        """Go on after a fork, if that was put off."""
+        if self.thread is None:
+            self._resume()
+
     def _resume(self) -> None:
         if self._is_wanted and os.getpid() == self._owner:
             self.stopped = threading.Event()
@@ -76,8 +87,8 @@ class Sampler:
 
 
 def _wait_until_gone(thread: int | None) -> None:
-    """Before 3.13 a thread is joined a moment before the system has ended it, and a fork in that moment is warned of."""
-    for _ in range(500):
+    """A thread is joined a moment before the system has ended it; a fork in that moment is warned of."""
+    for _ in range(10_000):
         if not os.path.exists(f"/proc/self/task/{thread}"):
             break
-        time.sleep(0.0001)
+        time.sleep(0.0002)
