@@ -12,6 +12,7 @@ mod fixture;
 use vramscope_report::text::Layout;
 use vramscope_report::{Excerpts, Palette, json, markdown, text};
 use vramscope_view::explained::CapacityCheck;
+use vramscope_view::holders::HoldersFile;
 
 fn plain(excerpts: &Excerpts) -> Layout<'_> {
     Layout { palette: Palette::Plain, width: 100, top: 5, verbose: false, excerpts }
@@ -234,7 +235,13 @@ fn every_document_has_a_schema_with_words_for_each_field() {
     let names: Vec<&str> = schemas.keys().copied().collect();
     assert_eq!(
         names,
-        ["vramscope.analysis/1", "vramscope.diff/1", "vramscope.inspect/1", "vramscope.whatif/1"]
+        [
+            "vramscope.analysis/1",
+            "vramscope.diff/1",
+            "vramscope.holders/1",
+            "vramscope.inspect/1",
+            "vramscope.whatif/1"
+        ]
     );
     for (name, schema) in schemas {
         let properties = schema["properties"].as_object().unwrap();
@@ -242,6 +249,7 @@ fn every_document_has_a_schema_with_words_for_each_field() {
         let document = match name {
             "vramscope.analysis/1" => json::analysis::render(&fixture::leak()),
             "vramscope.diff/1" => json::diff::render(&fixture::diff()),
+            "vramscope.holders/1" => json::holders::render(&HoldersFile::default()),
             "vramscope.whatif/1" => json::whatif::render(&fixture::whatif::lower()),
             _ => json::inspect::render(&[fixture::inspection()]),
         };
