@@ -8,7 +8,7 @@ pub trait Names {
     fn object(&self, node: u32) -> Object;
 
     /// How `from` refers to `to`. `before` is the object before `from` on the path, if there is one: a dict holds attributes only where an
-    /// instance comes before it.
+    /// instance comes before it. Not asked of storages, whose references are never spelled.
     fn reference(&self, before: Option<u32>, from: u32, to: u32) -> Reference;
 }
 

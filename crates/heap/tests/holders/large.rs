@@ -112,3 +112,35 @@ fn the_same_references_again_and_again() {
     let holders = find_holders(&heap, &Chain { is_autograd: false }, &Options::default());
     assert_eq!(holders.classes.buffers, holders.total);
 }
+
+/// Counts what it is asked.
+struct Counting<'a> {
+    names: &'a dyn Names,
+    asked: std::cell::Cell<u32>,
+}
+
+impl Names for Counting<'_> {
+    fn object(&self, node: u32) -> Object {
+        self.asked.set(self.asked.get() + 1);
+        self.names.object(node)
+    }
+
+    fn reference(&self, before: Option<u32>, from: u32, to: u32) -> Reference {
+        self.asked.set(self.asked.get() + 1);
+        self.names.reference(before, from, to)
+    }
+}
+
+#[test]
+fn names_are_asked_once_for_each_object_on_a_path_and_for_no_others() {
+    let mut text = String::from("root own-module m\nlist l\nm global(l) l\nlist deep\nl [*] deep\n");
+    for i in 0..10_000 {
+        text += &format!("tensor t{i} 1KiB\ndeep [*] t{i}\nlist other{i}\nm global(o{i}) other{i}\n");
+    }
+    let (heap, names) = vramscope_heap::script::read(&text).unwrap();
+    let names = Counting { names: &names, asked: std::cell::Cell::new(0) };
+    assert_eq!(find_holders(&heap, &names, &Options::default()).holders.len(), 1);
+    // Besides, a few blocks vote on the chain that is shown.
+    let asked = names.asked.get();
+    assert!((10_003..10_250).contains(&asked), "{asked}");
+}

@@ -3,8 +3,8 @@
 use super::check_sums;
 use proptest::prelude::*;
 use vramscope_heap::{
-    Block, BlockState, Class, Edges, Heap, Names, Object, ObjectKind, Options, Reference, Root, RootKind,
-    Through, find_holders,
+    Block, BlockState, Class, Edges, Heap, Holder, Holders, Names, Object, ObjectKind, Options, Reference,
+    Root, RootKind, Through, find_holders,
 };
 use vramscope_model::Bytes;
 
@@ -65,6 +65,77 @@ prop_compose! {
             ..Heap::default()
         }
     }
+}
+
+/// References from the nearest of some nodes to each.
+fn distances(heap: &Heap, from: &[u32], without: impl Fn(u32) -> bool) -> Vec<Option<usize>> {
+    let mut found = vec![None; N as usize];
+    let mut level: Vec<u32> = from.to_vec();
+    for distance in 0..=N as usize {
+        level.retain(|&node| !without(node) && found[node as usize].is_none());
+        for &node in &level {
+            found[node as usize] = Some(distance);
+        }
+        level = level.iter().flat_map(|&node| heap.edges.of(node)).copied().collect();
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #[test]
+    fn paths_are_the_cheapest(
+        mut heap in heaps(),
+        kinds in prop::collection::vec(0_usize..3, 4),
+        avoided in prop::collection::vec(0..N, 0..4),
+    ) {
+        let by_rank = [RootKind::OwnModule, RootKind::OwnFrame, RootKind::Interpreter];
+        for (root, kind) in heap.roots.iter_mut().zip(kinds) {
+            root.kind = by_rank[kind];
+        }
+        heap.avoided = avoided;
+        let holders = find_holders(&heap, &ByNumber, &Options::default());
+        for holder in &holders.holders {
+            let roots_of = |kind| -> Vec<u32> {
+                heap.roots.iter().filter(|root| root.kind == kind).map(|root| root.node).collect()
+            };
+            let number = |name: &str| name.trim_start_matches('n').parse::<u32>().unwrap();
+            if holder.class != Class::UserHeld {
+                continue;
+            }
+            // No path runs through two roots.
+            let is_other_root =
+                |kind, node| heap.roots.iter().any(|root| root.node == node && root.kind != kind);
+            let first = number(&holder.chain[0].type_name);
+            let found = heap.roots.iter().find(|root| root.node == first).unwrap().kind;
+            let best = by_rank.into_iter().find(|&kind| {
+                let is_shut = |node| is_other_root(kind, node) || heap.autograd.contains(&node);
+                let distances = distances(&heap, &roots_of(kind), is_shut);
+                holder_blocks(&heap, &holders, holder).all(|node| distances[node as usize].is_some())
+            });
+            prop_assert_eq!(Some(found), best);
+            let is_shut = |node| {
+                is_other_root(found, node) || heap.autograd.contains(&node) || heap.avoided.contains(&node)
+            };
+            let straight = distances(&heap, &roots_of(found), is_shut);
+            let block = holder_blocks(&heap, &holders, holder).next().unwrap();
+            if let Some(distance) = straight[block as usize] {
+                prop_assert_eq!(holder.chain.len(), distance + 1);
+                prop_assert!(holder.chain.iter().all(|link| !heap.avoided.contains(&number(&link.type_name))));
+            }
+        }
+    }
+}
+
+/// The nodes of a holder's blocks.
+fn holder_blocks<'a>(
+    heap: &'a Heap,
+    holders: &'a Holders,
+    holder: &Holder,
+) -> impl Iterator<Item = u32> + 'a {
+    let at = holders.holders.iter().position(|other| other == holder);
+    let held = heap.blocks.iter().zip(&holders.blocks);
+    held.filter(move |(_, held)| Some(held.holder as usize) == at).map(|(block, _)| block.node)
 }
 
 proptest! {
