@@ -15,13 +15,17 @@ pub(crate) fn torch_layout(py: Python<'_>) -> PyResult<String> {
     Ok(format!("{:#?}", super::layout(py)?))
 }
 
-/// What torch's objects among `objects` hold. Python objects are told by their place in that list; those that are not in it are not known.
+/// What torch's objects among `roots` hold; `objects` are all Python objects that are known, and are told by their place in that list. With `guess`, what functions saved is
+/// recognised by what it looks like, as in a release of torch whose functions cannot be asked.
 #[pyfunction]
+#[pyo3(signature = (objects, roots=None, guess=false))]
 pub(crate) fn torch_graph<'py>(
     py: Python<'py>,
     objects: &Bound<'py, PyList>,
+    roots: Option<&Bound<'py, PyList>>,
+    guess: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (graph, seconds) = graph(py, objects)?;
+    let (graph, seconds) = graph(py, objects, roots, guess)?;
     let result = as_dict(py, &graph)?;
     result.set_item("seconds", seconds)?;
     Ok(result)
@@ -30,19 +34,31 @@ pub(crate) fn torch_graph<'py>(
 /// How long it takes to read that, in seconds, and the numbers of tensors, storages, functions and references.
 #[pyfunction]
 pub(crate) fn torch_graph_size(py: Python<'_>, objects: &Bound<'_, PyList>) -> PyResult<(f64, [usize; 4])> {
-    let (graph, seconds) = graph(py, objects)?;
+    let (graph, seconds) = graph(py, objects, None, false)?;
     Ok((seconds, [graph.tensors.len(), graph.storages.len(), graph.functions.len(), graph.edges.len()]))
 }
 
-fn graph(py: Python<'_>, objects: &Bound<'_, PyList>) -> PyResult<(Graph, f64)> {
+fn graph(
+    py: Python<'_>,
+    objects: &Bound<'_, PyList>,
+    roots: Option<&Bound<'_, PyList>>,
+    guess: bool,
+) -> PyResult<(Graph, f64)> {
     let layout = super::layout(py)?.as_ref().map_err(|reason| PyRuntimeError::new_err(reason.clone()))?;
+    let mut without_fields = layout.clone();
+    if let Some(saved) = without_fields.saved.as_mut().filter(|_| guess) {
+        saved.fields.clear();
+    }
+    let layout = &without_fields;
     let kinds = Kinds::new(py, layout)?;
     let (mut tensors, mut storages, mut functions, mut contexts) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut numbers = FxHashMap::default();
     for (number, object) in objects.iter().enumerate() {
+        numbers.insert(object.as_ptr() as usize, number as u32);
+    }
+    for object in roots.unwrap_or(objects) {
         let address = object.as_ptr() as usize;
-        numbers.insert(address, number as u32);
         match kinds.of(&object.get_type()) {
             Some(Kind::Tensor) => tensors.push(address),
             Some(Kind::Storage) => storages.push(address),
@@ -133,6 +149,7 @@ fn label(graph: &Graph, label: Label) -> String {
     match label {
         Label::Saved(name) => named("saved", name),
         Label::Packed(name) => named("packed", name),
+        Label::Maker(name) => named("maker of", name),
         other => format!("{other:?}"),
     }
 }

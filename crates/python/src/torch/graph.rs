@@ -107,7 +107,7 @@ impl Device {
 
 /// torch's name for a data type. The numbers are part of its file format and do not change.
 pub(crate) fn dtype_name(dtype: u8) -> &'static str {
-    const NAMES: [&str; 28] = [
+    const NAMES: [&str; 30] = [
         "uint8",
         "int8",
         "int16",
@@ -136,6 +136,8 @@ pub(crate) fn dtype_name(dtype: u8) -> &'static str {
         "float8_e5m2fnuz",
         "float8_e4m3fnuz",
         "uint16",
+        "uint32",
+        "uint64",
     ];
     NAMES.get(dtype as usize).copied().unwrap_or("other")
 }
@@ -151,6 +153,8 @@ pub(crate) enum Label {
     Saved(u16),
     /// A function and the Python objects that a pack hook made of a saved tensor: what it returned, and the hooks.
     Packed(u16),
+    /// A function with a saved tensor that a hook packed, and the function which made that tensor.
+    Maker(u16),
     /// The end of the backward pass and the leaf into which it adds the gradient.
     Variable,
     Grad,

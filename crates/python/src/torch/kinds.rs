@@ -58,7 +58,7 @@ impl Kinds {
         }
         let freed_by = self.wrappers_freed_by?;
         // SAFETY: a type is alive as long as it is borrowed, and every type object has this word.
-        let own = unsafe { kind.as_ptr().cast::<u8>().add(FREED_BY).cast::<u64>().read() };
+        let own = unsafe { kind.as_ptr().cast::<u64>().add(FREED_BY / 8).read() };
         (own == freed_by).then_some(Kind::Function)
     }
 }

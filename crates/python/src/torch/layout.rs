@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 /// The offsets that hold for the torch that is loaded.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) tensor: TensorAt,
     pub(crate) storage: StorageAt,

@@ -445,7 +445,8 @@ impl Reader<'_> {
                     }
                 }
             }
-            Kind::Guess => self.guess(this, address, class, at.next + 24),
+            // Its own fields begin where those of the end of the graph do, whose first one is the leaf.
+            Kind::Guess => self.guess(this, address, class, at.variable.unwrap_or(at.next + 24)),
         }
     }
 
@@ -529,7 +530,7 @@ impl Reader<'_> {
             if let Some(function) =
                 self.memory.pointer(place + function).and_then(|function| self.function_at(function))
             {
-                self.edge(this, function, Label::Next);
+                self.edge(this, function, Label::Maker(name));
             }
         }
     }

@@ -63,7 +63,8 @@ pub(crate) fn saved(
     saved: usize,
     hooks: Option<usize>,
 ) -> Vec<Found> {
-    let end = size(memory, address);
+    // The last word may lie behind the object, and then holds what was there before it: blocks are multiples of 16 bytes.
+    let end = size(memory, address).saturating_sub(8);
     let mut found = Vec::new();
     let mut at = from;
     while at < end {
