@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Iterator
 
 from vramscope import place, recording
+from vramscope.collector import Collector
 from vramscope.directory import EVENTS, STATISTICS, Directory, event_text
 from vramscope.history import History
 from vramscope.options import Options
@@ -58,6 +59,7 @@ class Recorder:
         self.steps = Steps(self.step_ended)
         self.signals = Signals(self.terminated, self.want_window)
         self.sampler = Sampler(self)
+        self.collector = Collector(self.allocated_now, self.collection_freed, self.collection_begins)
         self.rows: list[Row] = []
         self.notes: list[str] = []
         self.lock = threading.RLock()
@@ -101,6 +103,7 @@ class Recorder:
         if lazily is not None and hasattr(self.torch._C, "_cuda_init"):
             lazily(self.cuda_began)
         self.sampler.start()
+        self.collector.listen()
 
     def cuda_began(self) -> None:
         """CUDA was initialised: nothing has been allocated yet."""
@@ -173,6 +176,26 @@ class Recorder:
             self.note("out-of-memory", device=device, asked_bytes=asked, step=self.steps.count)
             self._save(f"oom{self._ooms}")
 
+    def allocated_now(self) -> int | None:
+        """Bytes allocated on all devices; None where that cannot be told right now."""
+        with self.entered(0.0) as may:
+            if may and self.cuda is not None:
+                return sum(self.cuda.read(device)[0] for device in self.cuda.devices)
+        return None
+
+    def collection_begins(self, look: int) -> None:
+        """Python's collector is about to run, and the time before it freed memory of a device."""
+        with self.entered(0.0) as may:
+            if may:
+                self.begin()
+                self._save_holders(f"collection{look}.holders.json")
+
+    def collection_freed(self, freed_bytes: int) -> None:
+        """Python's collector has freed memory of a device, so it was cycles that held it."""
+        with self.entered(0.0) as may:
+            if may:
+                self.notes.append(event_text("collected", {"freed_bytes": freed_bytes, "step": self.steps.count}))
+
     def terminated(self) -> bool:
         """SIGTERM: save what there is. False where that waits for the end of what this thread is doing for us right now."""
         if self._depth > 0:
@@ -211,13 +234,14 @@ class Recorder:
         self.is_on = False
         self.steps.unhook()
         self.signals.leave()
+        self.collector.leave()
         self.lock = threading.RLock()
 
     def leave(self) -> None:
         """Take everything away that was put into the program."""
         self.is_on = False
         # The thread first: it waits at what the signals give back.
-        for leave in (self.sampler.stop, self.steps.unhook, self.signals.leave, self.history.leave if self.history else None):
+        for leave in (self.sampler.stop, self.steps.unhook, self.signals.leave, self.collector.leave, self.history.leave if self.history else None):
             try:
                 if leave is not None:
                     leave()

@@ -77,6 +77,7 @@ impl Names for JoinedNames<'_, '_> {
             Some(Label::Saved(name) | Label::Packed(name)) => Reference::Autograd(self.saved(name)),
             Some(Label::Variable) => Reference::Autograd(AutogradEdge::Variable),
             Some(Label::Hook) => Reference::Autograd(AutogradEdge::Context),
+            Some(Label::Maker(_)) => Reference::Autograd(AutogradEdge::GradFn),
             Some(Label::Grad) => Reference::Attribute("grad".to_owned()),
             Some(Label::Base) => Reference::Attribute("_base".to_owned()),
             Some(Label::Storage | Label::Component | Label::Alias) => Reference::Hidden,
