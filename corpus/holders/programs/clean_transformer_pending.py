@@ -19,17 +19,17 @@ def forward():
 
 def count_saved():
     own = {p.untyped_storage().data_ptr() for p in model.parameters()}
-    saved, alive = {}, []
+    saved = {}
 
     def pack(t):
-        alive.append(t)
         s = t.untyped_storage()
         if s.data_ptr() not in own:
             saved[s.data_ptr()] = s.nbytes()
-        return t
+        return t.detach()  # t itself would be a cycle with its grad_fn
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
-        forward()
+        loss = forward()  # keeps what it saved, so that no address comes twice
+    del loss
     return sum(saved.values())
 
 
