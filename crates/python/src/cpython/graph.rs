@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use vramscope_heap::Edges;
 
 use super::kinds::{Kind, Kinds, Special};
+use super::layout::MANAGED_DICT;
 use super::memory::{Address, symbol, tuple, type_of, word};
 use super::table::{CUT, MOST_NODES, NO_NODE, Slot, Table, UNKNOWN, node, prefetch};
 
@@ -39,6 +40,7 @@ pub(crate) enum TooLarge {
 
 /// The graph as far as it is known.
 pub(super) struct Graph {
+    /// Where the object of each node is; 0 for those that are no objects.
     pub(super) addresses: Vec<Address>,
     /// For each node: its reference count less the references found.
     pub(super) unexplained: Vec<i32>,
@@ -131,7 +133,7 @@ impl Graph {
             self.tagged.push((number, kind.tag));
         }
         match kind.special {
-            Special::No | Special::Function | Special::Array => {}
+            Special::No | Special::Function | Special::Array | Special::HidesDict => {}
             Special::Class => {
                 self.classes.push(number);
                 known |= CUT;
@@ -150,9 +152,9 @@ impl Graph {
     }
 
     /// A node that is no object, with what it refers to.
-    pub(super) fn add_artificial(&mut self, address: Address, references: Vec<usize>) -> u32 {
+    pub(super) fn add_artificial(&mut self, references: Vec<usize>) -> u32 {
         let number = self.addresses.len() as u32;
-        self.addresses.push(address);
+        self.addresses.push(0);
         self.unexplained.push(0);
         self.artificial.insert(number, references);
         number
@@ -257,10 +259,10 @@ impl Graph {
     #[inline]
     unsafe fn ask(&mut self, number: u32, answers: &mut Vec<usize>) {
         let object = self.addresses[number as usize];
-        if !self.artificial.is_empty()
-            && let Some(references) = self.artificial.get(&number)
-        {
-            answers.extend_from_slice(references);
+        if object == 0 {
+            if let Some(references) = self.artificial.get(&number) {
+                answers.extend_from_slice(references);
+            }
             return;
         }
         let start = answers.len();
@@ -279,7 +281,6 @@ impl Graph {
     }
 
     /// What instances of special types do not say, or say otherwise than is wanted.
-    #[cold]
     unsafe fn amend(&self, object: Address, kind: Kind, start: usize, answers: &mut Vec<usize>) {
         match kind.special {
             Special::No | Special::Class | Special::ThreadLocal => {}
@@ -303,6 +304,13 @@ impl Graph {
             Special::Generator => {
                 if let Some(variables) = self.running.get(&object) {
                     answers.extend_from_slice(variables);
+                }
+            }
+            Special::HidesDict => {
+                // SAFETY: instances of such types have that before them.
+                let dict = unsafe { word(object - MANAGED_DICT) };
+                if dict != 0 && !answers[start..].contains(&dict) {
+                    answers.push(dict);
                 }
             }
             Special::Array => {

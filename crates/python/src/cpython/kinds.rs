@@ -20,6 +20,8 @@ pub(super) enum Special {
     ThreadLocal,
     /// An array of numpy: it does not show its base to the collector.
     Array,
+    /// Has attributes at its end, and does not show its dict to the collector.
+    HidesDict,
 }
 
 /// A type of which all instances are wanted.
@@ -72,6 +74,8 @@ pub(super) struct SpecialTypes {
     pub(super) thread_local: Address,
     /// 0 if numpy has not been imported.
     pub(super) array: Address,
+    /// Whether instances with attributes at their end do not show their dict.
+    pub(super) dicts_are_hidden: bool,
 }
 
 /// All types met so far.
@@ -85,6 +89,7 @@ pub(super) struct Kinds {
 }
 
 const FRONT: usize = 1024;
+const WITH_DICT: usize = type_flag::MANAGED_DICT | type_flag::INLINE_VALUES;
 
 impl Kinds {
     pub(super) fn new(special: SpecialTypes, interests: Vec<Interest>) -> Self {
@@ -148,6 +153,8 @@ impl Kinds {
             Special::ThreadLocal
         } else if derives(special.array) {
             Special::Array
+        } else if special.dicts_are_hidden && flags & WITH_DICT == WITH_DICT {
+            Special::HidesDict
         } else {
             Special::No
         };

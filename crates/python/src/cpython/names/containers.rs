@@ -49,7 +49,9 @@ impl Walk<'_> {
             }
             let key = self.key_of(from, dict, value);
             if let Some(before) = before {
-                if let Some(frame) = self.frame_of(before) {
+                if let Some(frame) = self.frame_of(before)
+                    && self.has_locals(frame, dict)
+                {
                     let name = key.and_then(|key| text(key));
                     return Some(name.map_or(Reference::Item, |name| self.local(frame, name)));
                 }

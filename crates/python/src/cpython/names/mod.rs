@@ -25,7 +25,7 @@ impl Names for Walk<'_> {
             None => {}
         }
         if let Some(frame) = self.frame_of(from) {
-            return self.from_frame(from, frame, to);
+            return self.from_frame(frame, to);
         }
         let (Some(object), Some(value)) = (self.address(from), self.address(to)) else {
             return Reference::Unknown;
