@@ -8,7 +8,7 @@ use vramscope_model::Bytes;
 /// Nothing in here needs to be right: numbers that lie outside are left out, and [`Holders::warnings`](crate::Holders::warnings) says so.
 #[derive(Clone, Debug, Default)]
 pub struct Heap {
-    /// How many nodes there are.
+    /// How many nodes there are. Some four bytes are needed for each.
     pub n_nodes: u32,
     /// References that were found by walking the Python heap. May end before the last node. Weak references are not among them.
     pub edges: Edges,
@@ -26,6 +26,8 @@ pub struct Heap {
     pub storages: Vec<u32>,
     /// Nodes of the autograd graph. Every reference of the autograd graph begins or ends at one.
     pub autograd: Vec<u32>,
+    /// Objects that paths go round where they can: optimizers, which refer to every parameter of the models that they serve.
+    pub avoided: Vec<u32>,
     /// Objects that should be gone by now, with the reason that the user gave.
     pub dead: Vec<(u32, String)>,
     /// The tool's own objects. They are treated as if they were not there.
@@ -56,7 +58,7 @@ impl Edges {
 /// A block of a caching allocator, or host memory of a storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The node that stands for it.
+    /// The node that stands for it; no object of Python's.
     pub node: u32,
     /// Where it starts.
     pub address: u64,

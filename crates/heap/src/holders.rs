@@ -155,7 +155,11 @@ pub const OTHER_HOLDERS: &str = "… other holders";
 /// Blocks that are held by the same path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The path: `__main__.losses[*]`, `unreachable: Node.me`, or one of [`PENDING_FREE`], [`CPP`], [`NO_STORAGE`] and [`OTHER_HOLDERS`].
+    /// The path: `__main__.losses[*]`, `unreachable: Node.me`, `C code: deque[*]`, or one of [`PENDING_FREE`], [`CPP`], [`NO_STORAGE`] and
+    /// [`OTHER_HOLDERS`].
+    ///
+    /// References that repeat three times or more (items: four) are folded: `head.next….value` is the value of every node of a linked list
+    /// but the first. A path of more than 64 references is cut, and ends in `…` too.
     pub path: String,
     /// What the memory hangs on beyond the path.
     pub through: Option<Through>,

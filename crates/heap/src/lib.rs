@@ -2,26 +2,32 @@
 //!
 //! [`find_holders`] gets a [`Heap`], which is numbers only, and [`Names`], which it asks about what it shows. It answers with [`Holders`].
 
+mod chain;
+mod components;
+mod cycles;
+mod dominators;
+mod find;
+mod fingerprint;
 mod graph;
 mod holders;
+mod kept;
 mod names;
+mod node_set;
+mod paths;
+mod roles;
+mod roots;
+mod rows;
+pub mod script;
+mod search;
+mod trace;
+mod unreached;
+mod vote;
 
+pub use find::find_holders;
 pub use graph::{Block, BlockState, Edges, Heap, Role, Root, RootKind};
 pub use holders::{
     CPP, Class, Classes, HeldBlock, Holder, Holders, Link, NO_STORAGE, OTHER_HOLDERS, Options, PENDING_FREE,
     Status, Through,
 };
 pub use names::{AutogradEdge, Names, Object, ObjectKind, Reference};
-
-/// Finds who holds each block.
-pub fn find_holders(heap: &Heap, names: &dyn Names, options: &Options) -> Holders {
-    let _ = (heap, names, options);
-    Holders::default()
-}
-
-/// The holder that most of some blocks have; of two with as many, the one of the newest block. Blocks are given by address, newest first;
-/// those that are not known have no vote.
-pub fn holder_of(holders: &Holders, newest_first: impl IntoIterator<Item = u64>) -> Option<&Holder> {
-    let _ = newest_first.into_iter().count();
-    holders.holders.first()
-}
+pub use vote::holder_of;

@@ -8,7 +8,7 @@ pub trait Names {
     fn object(&self, node: u32) -> Object;
 
     /// How `from` refers to `to`. `before` is the object before `from` on the path, if there is one: a dict holds attributes only where an
-    /// instance comes before it.
+    /// instance comes before it. Not asked of storages, whose references are never spelled.
     fn reference(&self, before: Option<u32>, from: u32, to: u32) -> Reference;
 }
 
@@ -122,10 +122,37 @@ pub enum AutogradEdge {
     Context,
 }
 
+impl AutogradEdge {
+    /// What is shown of it: `saved input`.
+    pub fn name(&self) -> Cow<'static, str> {
+        match self {
+            Self::GradFn => ".grad_fn".into(),
+            Self::Next => "next".into(),
+            Self::Saved(name) if name.is_empty() => "saved".into(),
+            Self::Saved(name) => format!("saved {name}").into(),
+            Self::Variable => ".variable".into(),
+            Self::Context => "ctx".into(),
+        }
+    }
+}
+
 impl Reference {
     /// Whether the path begins here anew: what was spelled before is left out.
     pub fn begins_anew(&self) -> bool {
         !matches!(self, Self::Attribute(_) | Self::Item | Self::Hidden | Self::Autograd(_) | Self::Unknown)
+    }
+
+    /// What is shown of it behind the object that it belongs to: `.losses` behind `__main__`. Empty for those that are not shown.
+    pub fn step(&self) -> Cow<'static, str> {
+        match self {
+            Self::Global { name, .. } | Self::ClassAttribute { name, .. } => format!(".{name}").into(),
+            Self::Local { name, .. } => format!(":{name}").into(),
+            Self::Closure { name, .. } => format!(".<closure>.{name}").into(),
+            Self::Defaults { .. } => ".__defaults__".into(),
+            Self::KeywordDefaults { .. } => ".__kwdefaults__".into(),
+            Self::Autograd(edge) => edge.name(),
+            _ => self.spelling(),
+        }
     }
 
     /// What it adds to a path; empty where it is not spelled.

@@ -1,0 +1,168 @@
+//! All of it, one step after the other.
+
+use rustc_hash::FxHashMap;
+
+use crate::chain::{Marks, chain};
+use crate::cycles::Cycle;
+use crate::dominators::dominated;
+use crate::graph::{BlockState, Heap, Role};
+use crate::holders::{Class, Holders, NO_STORAGE, Options, PENDING_FREE, Through};
+use crate::kept::{NONE, edges_are_sound};
+use crate::names::Names;
+use crate::node_set::NodeSet;
+use crate::paths::{PathId, Paths};
+use crate::roles::roles;
+use crate::roots::keep_from_roots;
+use crate::rows::{Held, rows};
+use crate::search::{Origin, Search};
+use crate::trace::{Ground, Kinds, Trace};
+use crate::unreached::Unreached;
+
+/// Finds who holds each block.
+///
+/// Every block gets one holder, by the best path that leads to it: a path of Python references before one through the autograd graph, then by the
+/// kind of its root in the order of [`RootKind`](crate::RootKind), then one round what is to be avoided, then the one with fewer references, then the one with lower numbers. No path runs through two
+/// roots. What no root reaches is held by C code if it hangs on [`Heap::held_outside`] or on an object without any reference to it, and else it
+/// is garbage, attributed to the topmost cycle that it hangs on.
+///
+/// Takes time in proportion to the number of references, nearly; names are asked for only where a path runs.
+pub fn find_holders(heap: &Heap, names: &dyn Names, options: &Options) -> Holders {
+    let mut warnings = Vec::new();
+    let refused;
+    let heap = if edges_are_sound(heap) {
+        heap
+    } else {
+        warnings.push("the references of the heap do not fit together and were left out".to_owned());
+        refused = Heap { edges: crate::graph::Edges::default(), ..heap.clone() };
+        &refused
+    };
+    warnings.extend(outside_of(heap));
+    let hidden = NodeSet::of(heap.n_nodes, heap.hidden.iter().copied()).0;
+    let (kept, roots) = keep_from_roots(heap, &hidden);
+    let kinds = Kinds {
+        autograd: kept.set_of(heap.autograd.iter().copied()),
+        storages: kept.set_of(heap.storages.iter().copied()),
+    };
+
+    let avoided = kept.set_of(heap.avoided.iter().copied());
+    let mut search = Search::new(&kept.graph, &kinds.autograd, &avoided);
+    search.enter_roots(&roots);
+    let held_outside: Vec<u32> = heap.held_outside.iter().filter_map(|&node| kept.find(node)).collect();
+    search.enter(Origin::Outside, &held_outside);
+    let unreached = Unreached::of(&kept, names, &search);
+    search.enter(Origin::Orphan, &unreached.orphans);
+    let starts: Vec<u32> = unreached.cycles.iter().map(|cycle| cycle.start).collect();
+    // Memory may hang on either end of the closing reference.
+    let ends: Vec<u32> = unreached.cycles.iter().flat_map(|cycle| [cycle.start, cycle.owner]).collect();
+    search.enter(Origin::Garbage, &ends);
+    let by_end = |cycle: Cycle| [(cycle.owner, cycle.clone()), (cycle.start, cycle)];
+    let cycles: FxHashMap<u32, Cycle> = unreached.cycles.into_iter().flat_map(by_end).collect();
+
+    let ground = Ground { kept: &kept, names, kinds: &kinds, search: &search, cycles: &cycles };
+    let nodes: Vec<Option<u32>> = heap
+        .blocks
+        .iter()
+        .map(|block| kept.find(block.node).filter(|_| block.state == BlockState::Allocated))
+        .collect();
+    let mut paths = Paths::new();
+    let trace = Trace::to(&ground, nodes.iter().copied().flatten(), &mut paths);
+    let marks = Marks {
+        dead: heap.dead.iter().filter_map(|(node, reason)| Some((kept.find(*node)?, &reason[..]))).collect(),
+        roles: roles(heap, &kept, &kinds.storages),
+    };
+
+    let mut holders = Holders::default();
+    let mut bytes = vec![0_u64; kept.len() as usize];
+    let mut held = Vec::with_capacity(heap.blocks.len());
+    for (block, &node) in heap.blocks.iter().zip(&nodes) {
+        let this = match node {
+            _ if block.state == BlockState::PendingFree => alone(paths.text(PENDING_FREE), Class::Pending),
+            Some(node) if !is_unexplained(&ground, node) => {
+                let at = node as usize;
+                bytes[at] = bytes[at].saturating_add(block.bytes.0);
+                let reach = search.reach[at];
+                Held {
+                    path: trace.path[at],
+                    through: reach.through.then_some(Through::Autograd),
+                    class: class(reach.origin, reach.through, marks.roles[at]),
+                    holding: trace.holding[at],
+                }
+            }
+            _ => {
+                holders.unexplained += block.bytes;
+                alone(paths.text(NO_STORAGE), Class::CppHeld)
+            }
+        };
+        holders.total += block.bytes;
+        holders.classes.add(this.class, block.bytes);
+        held.push(this);
+    }
+
+    let mut entries: Vec<u32> = roots.iter().map(|&(_, node)| node).collect();
+    entries.extend(held_outside);
+    entries.extend(unreached.orphans);
+    entries.extend(starts);
+    let dominated = dominated(&kept.graph, &entries, bytes);
+    (holders.holders, holders.blocks) = rows(heap, &held, &mut paths, &dominated, options, |at| {
+        let node = nodes[at].filter(|_| held[at].holding != NONE)?;
+        Some(chain(&ground, &trace, &marks, node))
+    });
+    let n_shared = holders.blocks.windows(2).filter(|pair| pair[0].address == pair[1].address).count();
+    if n_shared > 0 {
+        warnings.push(format!("{n_shared} blocks have the address of another"));
+    }
+    holders.warnings = warnings;
+    holders
+}
+
+/// A block that no path leads to.
+fn alone(path: PathId, class: Class) -> Held {
+    Held { path, through: None, class, holding: NONE }
+}
+
+/// Whether nothing at all refers to a block, not even a storage.
+fn is_unexplained(ground: &Ground<'_>, node: u32) -> bool {
+    let origin = ground.search.reach[node as usize].origin;
+    let is_outside = !matches!(origin, Origin::Root(_) | Origin::Garbage);
+    ground.before(node).is_none() && is_outside && !ground.kinds.storages.contains(node)
+}
+
+fn class(origin: Origin, through: bool, role: Option<Role>) -> Class {
+    match (origin, role) {
+        (Origin::Garbage, _) => Class::CycleGarbage,
+        (_, Some(Role::Parameter)) => Class::Parameters,
+        (_, Some(Role::Gradient)) => Class::Gradients,
+        (_, Some(Role::OptimizerState)) => Class::OptimizerState,
+        (_, Some(Role::Buffer)) => Class::Buffers,
+        (Origin::Root(_), None) if through => Class::Activations,
+        (Origin::Root(_), None) => Class::UserHeld,
+        (Origin::Outside | Origin::Orphan | Origin::Nowhere, None) => Class::CppHeld,
+    }
+}
+
+/// What of the heap speaks of nodes that it does not have.
+fn outside_of(heap: &Heap) -> Option<String> {
+    let exists = |node: &u32| *node < heap.n_nodes;
+    let targets = heap.edges.targets.iter().filter(|node| !exists(node)).count();
+    let ends = heap.more_edges.iter().filter(|(from, to)| !exists(from) || !exists(to)).count();
+    let lists: [(&str, usize); 8] = [
+        ("references", targets + ends),
+        ("roots", heap.roots.iter().filter(|root| !exists(&root.node)).count()),
+        ("blocks", heap.blocks.iter().filter(|block| !exists(&block.node)).count()),
+        ("nodes held by C code", heap.held_outside.iter().filter(|node| !exists(node)).count()),
+        ("roles", heap.roles.iter().filter(|(node, _)| !exists(node)).count()),
+        ("storages", heap.storages.iter().filter(|node| !exists(node)).count()),
+        ("autograd nodes", heap.autograd.iter().filter(|node| !exists(node)).count()),
+        ("dead, avoided or hidden nodes", {
+            let dead = heap.dead.iter().filter(|(node, _)| !exists(node)).count();
+            let avoided = heap.avoided.iter().filter(|node| !exists(node)).count();
+            dead + avoided + heap.hidden.iter().filter(|node| !exists(node)).count()
+        }),
+    ];
+    let wrong: Vec<String> =
+        lists.into_iter().filter(|&(_, n)| n > 0).map(|(what, n)| format!("{what} ({n})")).collect();
+    let has_wrong = !wrong.is_empty();
+    has_wrong.then(|| {
+        format!("left out for lying outside the heap of {} nodes: {}", heap.n_nodes, wrong.join(", "))
+    })
+}
