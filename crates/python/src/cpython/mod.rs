@@ -16,6 +16,7 @@ mod layout;
 mod memory;
 mod names;
 mod own;
+mod pages;
 mod probe;
 mod roots;
 mod table;
@@ -71,6 +72,7 @@ pub(crate) struct Walk<'py> {
     pub(crate) warnings: Vec<String>,
     graph: Graph,
     trusted: Trusted,
+    special: SpecialTypes,
     frames: FxHashMap<u32, Frame>,
     /// Namespaces, by what they are of.
     namespaces: FxHashMap<u32, Namespace>,
@@ -164,6 +166,7 @@ pub(crate) fn walk<'py>(py: Python<'py>, options: &Options) -> PyResult<Walk<'py
         warnings: trusted.warnings.clone(),
         graph,
         trusted,
+        special,
         frames: FxHashMap::default(),
         namespaces: FxHashMap::default(),
         threads: FxHashMap::default(),
@@ -320,6 +323,8 @@ fn special_types(py: Python<'_>) -> PyResult<SpecialTypes> {
         module: &raw const ffi::PyModule_Type as Address,
         function: of("FunctionType")?,
         generators: [of("GeneratorType")?, of("CoroutineType")?, of("AsyncGeneratorType")?],
+        frame: of("FrameType")?,
+        deque: py.import("_collections")?.getattr("deque")?.as_ptr() as Address,
         thread_local: py.import("_thread")?.getattr("_local")?.as_ptr() as Address,
         array: array_type(py)?,
         dicts_are_hidden: false,

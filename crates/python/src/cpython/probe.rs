@@ -201,7 +201,7 @@ unsafe fn looks_right(py: Python<'_>, layout: &Frames, given: &[Address]) -> boo
         let (inner_frame, outer_frame) = (frame_of(inner), frame_of(outer));
         let pointer = word(thread + layout.top);
         if pointer == 0
-            || pointer % 8 != 0
+            || !pointer.is_multiple_of(8)
             || (layout.through.is_some() && !near_stack_or_thread(pointer, thread))
         {
             return false;
@@ -231,8 +231,7 @@ unsafe fn looks_right(py: Python<'_>, layout: &Frames, given: &[Address]) -> boo
         }
         let slots: Vec<Address> = threads::slots(layout, inner_frame, 6).map(|(object, _)| object).collect();
         let cell_holds = |cell: Address, object| {
-            super::memory::type_of(cell) == super::memory::cell_type()
-                && word(cell + 16) == object
+            super::memory::type_of(cell) == super::memory::cell_type() && word(cell + 16) == object
         };
         let stack_size = int(code + layout.code_fields.stack_size);
         let globals = ffi::PyObject_GetAttrString(function as *mut _, c"__globals__".as_ptr());
@@ -314,7 +313,7 @@ fn values_are_as_expected(names: &Bound<'_, PyDict>, layout: Values) -> PyResult
             return Ok(false);
         }
         let is_one = |value: Address, text: &str| {
-            value % 8 == 0 && value != 0 && {
+            value.is_multiple_of(8) && value != 0 && {
                 let lists = super::memory::type_of(value) == &raw const ffi::PyList_Type as Address;
                 lists
                     && super::memory::text(ffi::PyList_GetItem(value as *mut _, 0) as Address).as_deref()

@@ -85,7 +85,7 @@ impl Walk<'_> {
                 Origin::Own => roots.push((RootKind::OwnModule, name != "__main__", node)),
                 Origin::Library => roots.push((RootKind::LibraryModule, false, node)),
                 Origin::Tool => {
-                    self.hidden.extend([Some(node), self.graph.find(namespace)].into_iter().flatten())
+                    self.hidden.extend([Some(node), self.graph.find(namespace)].into_iter().flatten());
                 }
             }
         }

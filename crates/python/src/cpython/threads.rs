@@ -44,7 +44,10 @@ pub(super) fn threads(_py: Python<'_>) -> Vec<Address> {
         type Step = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
         // SAFETY: the functions have these signatures in all releases; thread states do not go while the GIL is held here.
         unsafe {
-            let (head, next): (Step, Step) = (std::mem::transmute(head), std::mem::transmute(next));
+            let (head, next) = (
+                std::mem::transmute::<*mut c_void, Step>(head),
+                std::mem::transmute::<*mut c_void, Step>(next),
+            );
             let mut thread = head(interpreter.cast());
             while !thread.is_null() {
                 if thread as Address != own {
@@ -179,7 +182,8 @@ unsafe fn frame(layout: &Frames, at: Address) -> Option<Running> {
             }
             if generator.is_none() {
                 let stack = slots(layout, at, depth.unwrap_or(n)).skip(n);
-                temporaries = stack.filter(|&(object, counted)| object != 0 && counted).map(|(o, _)| o).collect();
+                temporaries =
+                    stack.filter(|&(object, counted)| object != 0 && counted).map(|(o, _)| o).collect();
             }
         }
         let maybe = if depth.is_some() {

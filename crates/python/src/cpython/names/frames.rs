@@ -2,7 +2,7 @@
 
 use vramscope_heap::Reference;
 
-use super::{Address, Walk, full_type_name, text, type_of, word};
+use super::{Address, Walk, text, type_of, word};
 use crate::cpython::layout::Generator;
 use crate::cpython::{Frame, FrameAt, threads};
 
@@ -26,19 +26,19 @@ impl Walk<'_> {
         }
         let layout = self.trusted.frames.as_ref()?;
         let object = self.address(node)?;
-        // SAFETY: the node is an object that is alive, and the layout has been found to be true.
-        unsafe {
-            match full_type_name(type_of(object)).as_str() {
-                "frame" => Some(layout.of_object.map_or(object, |field| word(object + field)))
-                    .filter(|&f| f != 0)
-                    .map(FrameOf::Resting),
-                "generator" | "coroutine" | "async_generator" => match layout.generator {
-                    Generator::Around(distance) => Some(FrameOf::Resting(object + distance)),
-                    Generator::Fields { .. } => None,
-                },
-                _ => None,
-            }
-        }
+        // SAFETY: the node is an object that is alive.
+        let class = unsafe { type_of(object) };
+        let frame = if class == self.special.frame {
+            // SAFETY: it is a frame object, and the layout has been found to be true.
+            layout.of_object.map_or(object, |field| unsafe { word(object + field) })
+        } else if self.special.generators.contains(&class)
+            && let Generator::Around(distance) = layout.generator
+        {
+            object + distance
+        } else {
+            0
+        };
+        (frame != 0).then_some(FrameOf::Resting(frame))
     }
 
     /// The function that runs in a frame.
@@ -71,12 +71,14 @@ impl Walk<'_> {
     }
 
     /// References from a frame.
-    pub(super) fn from_frame(&self, frame: FrameOf<'_>, to: u32) -> Reference {
+    pub(super) fn in_frame(&self, frame: FrameOf<'_>, to: u32) -> Reference {
         let value = self.address(to);
         let at = match frame {
             FrameOf::Resting(at) => at,
             FrameOf::Running(Frame { at: FrameAt::Memory(at), .. }) => *at,
-            FrameOf::Running(Frame { at: FrameAt::Stack, .. }) => return self.local(frame, TEMPORARY.to_owned()),
+            FrameOf::Running(Frame { at: FrameAt::Stack, .. }) => {
+                return self.local(frame, TEMPORARY.to_owned());
+            }
             FrameOf::Running(Frame { at: FrameAt::Listed(variables), .. }) => {
                 let found = variables.iter().find(|(_, v)| Some(*v) == value);
                 return found.map_or(Reference::Unknown, |(name, _)| self.local(frame, name.clone()));
@@ -93,7 +95,7 @@ impl Walk<'_> {
             }
             let is = |field: Option<usize>| field.is_some_and(|f| word(at + f) & !3 == value);
             let parts = [Some(layout.locals), layout.object, layout.function];
-            if parts.into_iter().any(is) || full_type_name(type_of(value)) == "frame" {
+            if parts.into_iter().any(is) || type_of(value) == self.special.frame {
                 return Reference::Hidden;
             }
         }
