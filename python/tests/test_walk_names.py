@@ -303,7 +303,7 @@ def test_base_of_an_array() -> None:
         base.thing = thing
         return numpy.asarray(base[2:3])
 
-    assert held_by(view) == f"{__name__}.holder.base.thing"
+    assert held_by(view) == f"{__name__}.holder.base.base.thing"
 
 
 class Anything:

@@ -8,8 +8,10 @@ use pyo3::ffi;
 use rustc_hash::FxHashMap;
 use vramscope_heap::Edges;
 
-use super::kinds::{Kind, Kinds, Special};
+use super::kinds::{Kinds, Special};
+use super::layout::MANAGED_DICT;
 use super::memory::{Address, symbol, tuple, type_of, word};
+use super::pages::{column, make_room};
 use super::table::{CUT, MOST_NODES, NO_NODE, Slot, Table, UNKNOWN, node, prefetch};
 
 /// References are addresses; objects lie at multiples of 8, so the low bits are free to say more.
@@ -25,6 +27,8 @@ pub(super) const UNCOUNTED: usize = 4;
 const IMMORTAL: i32 = 1 << 30;
 /// So many objects are asked before the answers are looked up: enough to hide the memory's latency.
 const BATCH: usize = 256;
+/// Room for so many nodes at first: what is not used costs nothing.
+const MANY: usize = 4 << 20;
 /// So many objects (look-ups) ahead, the memory is asked for.
 const AHEAD: usize = 8;
 
@@ -39,6 +43,7 @@ pub(crate) enum TooLarge {
 
 /// The graph as far as it is known.
 pub(super) struct Graph {
+    /// Where the object of each node is; 0 for those that are no objects.
     pub(super) addresses: Vec<Address>,
     /// For each node: its reference count less the references found.
     pub(super) unexplained: Vec<i32>,
@@ -66,9 +71,9 @@ type ClosureOf = unsafe extern "C" fn(*mut ffi::PyObject) -> *mut ffi::PyObject;
 impl Graph {
     pub(super) fn new(kinds: Kinds, immortals: bool) -> Self {
         Self {
-            addresses: Vec::new(),
-            unexplained: Vec::new(),
-            edges: Edges { offsets: vec![0], targets: Vec::new() },
+            addresses: column(MANY),
+            unexplained: column(MANY),
+            edges: Edges { offsets: Vec::new(), targets: Vec::new() },
             table: Table::new(),
             modules: Vec::new(),
             classes: Vec::new(),
@@ -111,7 +116,7 @@ impl Graph {
     unsafe fn add_at(&mut self, slot: Slot, object: Address) -> u32 {
         // SAFETY: it is an object that is alive, so it has a type.
         let (kind, is_node) = unsafe {
-            let kind = self.kinds.of(type_of(object));
+            let kind = *self.kinds.of(type_of(object));
             (kind, kind.is_node(object))
         };
         if !is_node {
@@ -124,6 +129,8 @@ impl Graph {
         }
         let number = self.addresses.len() as u32;
         let mut known = number + 1;
+        make_room(&mut self.addresses, 1);
+        make_room(&mut self.unexplained, 1);
         self.addresses.push(object);
         // SAFETY: every object begins with its reference count.
         self.unexplained.push(unsafe { count(object, self.immortals) });
@@ -131,11 +138,8 @@ impl Graph {
             self.tagged.push((number, kind.tag));
         }
         match kind.special {
-            Special::No | Special::Function | Special::Array => {}
-            Special::Class => {
-                self.classes.push(number);
-                known |= CUT;
-            }
+            Special::No | Special::Function | Special::Array | Special::HidesDict => {}
+            Special::Class => self.classes.push(number),
             Special::Module => {
                 // SAFETY: it is a module; the dict is borrowed.
                 let namespace = unsafe { ffi::PyModule_GetDict(object as *mut _) } as Address;
@@ -150,9 +154,9 @@ impl Graph {
     }
 
     /// A node that is no object, with what it refers to.
-    pub(super) fn add_artificial(&mut self, address: Address, references: Vec<usize>) -> u32 {
+    pub(super) fn add_artificial(&mut self, references: Vec<usize>) -> u32 {
         let number = self.addresses.len() as u32;
-        self.addresses.push(address);
+        self.addresses.push(0);
         self.unexplained.push(0);
         self.artificial.insert(number, references);
         number
@@ -184,17 +188,21 @@ impl Graph {
     /// # Safety
     /// All nodes must be alive, and nothing may change them meanwhile: the GIL is held, and nothing of Python runs.
     pub(super) unsafe fn follow(&mut self) -> Result<(), TooLarge> {
-        let (mut answers, mut ends) = (Vec::with_capacity(16 * BATCH), Vec::with_capacity(BATCH));
+        let mut answers = Answers(Vec::with_capacity(16 * BATCH));
+        let mut ends = Vec::with_capacity(BATCH);
         let (mut slots, mut found): (Vec<Slot>, Vec<u32>) = (Vec::new(), Vec::new());
         let (mut next, mut modules) = (0, 0);
-        self.edges.offsets.reserve(self.addresses.len() + 1);
-        self.edges.targets.reserve(2 * self.addresses.len());
+        self.edges = Edges {
+            offsets: column(self.addresses.len() + self.addresses.len() / 4 + 1),
+            targets: column(3 * self.addresses.len()),
+        };
+        self.edges.offsets.push(0);
         while next < self.addresses.len() {
             // SAFETY: they are alive.
             unsafe { self.cut_namespaces(modules) };
             modules = self.modules.len();
             let end = self.addresses.len().min(next + BATCH);
-            answers.clear();
+            answers.0.clear();
             ends.clear();
             for at in next..end {
                 if let Some(&later) = self.addresses.get(at + AHEAD) {
@@ -203,36 +211,38 @@ impl Graph {
                 }
                 // SAFETY: the node is alive, or artificial.
                 unsafe { self.ask(at as u32, &mut answers) };
-                ends.push(answers.len());
+                ends.push(answers.0.len());
             }
             // Where the answers are kept in the table …
             slots.clear();
-            for &answer in &answers {
-                let slot = self.table.slot(answer & !MASK);
+            for &reference in &answers.0 {
+                let slot = self.table.slot(reference & !MASK);
                 self.table.prefetch(slot);
                 slots.push(slot);
             }
             // … which nodes they are …
             found.clear();
-            for (&answer, &slot) in answers.iter().zip(&slots) {
+            for (&reference, &slot) in answers.0.iter().zip(&slots) {
                 let known = self.table.get(slot);
                 // SAFETY: an object that is alive refers to it.
                 let known =
-                    if known == UNKNOWN { unsafe { self.add_at(slot, answer & !MASK) } } else { known };
+                    if known == UNKNOWN { unsafe { self.add_at(slot, reference & !MASK) } } else { known };
                 if let Some(count) = node(known).and_then(|n| self.unexplained.get(n as usize)) {
                     prefetch(std::ptr::from_ref(count) as usize);
                 }
                 found.push(known);
             }
             // … and what that makes of them.
+            make_room(&mut self.edges.targets, answers.0.len());
+            make_room(&mut self.edges.offsets, ends.len());
             let mut start = 0;
             for &end in &ends {
-                for (&answer, &known) in answers[start..end].iter().zip(&found[start..end]) {
+                for (&reference, &known) in answers.0[start..end].iter().zip(&found[start..end]) {
                     let Some(target) = node(known) else { continue };
-                    if answer & UNCOUNTED == 0 {
+                    if reference & UNCOUNTED == 0 {
                         self.unexplained[target as usize] -= 1;
                     }
-                    if answer & NO_EDGE == 0 && (known & CUT == 0 || answer & KEEP != 0) {
+                    if reference & NO_EDGE == 0 && (known & CUT == 0 || reference & KEEP != 0) {
                         self.edges.targets.push(target);
                     }
                 }
@@ -255,61 +265,57 @@ impl Graph {
     /// # Safety
     /// As of [`follow`](Self::follow).
     #[inline]
-    unsafe fn ask(&mut self, number: u32, answers: &mut Vec<usize>) {
+    unsafe fn ask(&mut self, number: u32, answers: &mut Answers) {
         let object = self.addresses[number as usize];
-        if !self.artificial.is_empty()
-            && let Some(references) = self.artificial.get(&number)
-        {
-            answers.extend_from_slice(references);
+        let start = answers.0.len();
+        if object == 0 {
+            if let Some(references) = self.artificial.get(&number) {
+                answers.0.extend_from_slice(references);
+            }
             return;
         }
-        let start = answers.len();
         // SAFETY: it is an object that is alive. `visit` does nothing but append to the list that it is given.
-        let kind = unsafe {
+        let special = unsafe {
             let kind = self.kinds.of(type_of(object));
             if let Some(traverse) = kind.traverse {
                 traverse(object as *mut _, visit, std::ptr::from_mut(answers).cast());
             }
-            kind
+            kind.special
         };
-        if kind.special != Special::No {
-            // SAFETY: as above.
-            unsafe { self.amend(object, kind, start, answers) };
-        }
-    }
-
-    /// What instances of special types do not say, or say otherwise than is wanted.
-    #[cold]
-    unsafe fn amend(&self, object: Address, kind: Kind, start: usize, answers: &mut Vec<usize>) {
-        match kind.special {
+        match special {
             Special::No | Special::Class | Special::ThreadLocal => {}
             Special::Module => {
                 // SAFETY: it is a module; the dict is borrowed.
                 let namespace = unsafe { ffi::PyModule_GetDict(object as *mut _) } as Address;
-                mark(&mut answers[start..], namespace, KEEP);
+                answers.mark(start, namespace, KEEP);
             }
             Special::Function => {
-                // SAFETY: it is a function; the tuple is borrowed.
-                let closure = self
-                    .closure_of
-                    .map_or(0, |closure_of| unsafe { closure_of(object as *mut _) } as Address);
-                if closure != 0 {
-                    mark(&mut answers[start..], closure, NO_EDGE);
-                    // SAFETY: it is a tuple of cells.
-                    answers
-                        .extend(unsafe { tuple(closure) }.iter().filter(|&&c| c != 0).map(|c| c | UNCOUNTED));
-                }
+                let Some(closure_of) = self.closure_of else { return };
+                // SAFETY: it is a function; the tuple is borrowed, and one of cells.
+                let cells = unsafe {
+                    let closure = closure_of(object as *mut _) as Address;
+                    answers.mark(start, closure, NO_EDGE);
+                    tuple(closure)
+                };
+                answers.0.extend(cells.iter().filter(|&&cell| cell != 0).map(|cell| cell | UNCOUNTED));
             }
             Special::Generator => {
                 if let Some(variables) = self.running.get(&object) {
-                    answers.extend_from_slice(variables);
+                    answers.0.extend_from_slice(variables);
+                }
+            }
+            Special::HidesDict => {
+                // SAFETY: instances of such types have that before them.
+                let dict = unsafe { word(object - MANAGED_DICT) };
+                if dict != 0 && !answers.0[start..].contains(&dict) {
+                    answers.0.push(dict);
                 }
             }
             Special::Array => {
                 // SAFETY: the field has been there since numpy 1.7.
                 let base = unsafe { word(object + BASE_OF_ARRAY) };
-                if base != 0 && base & MASK == 0 {
-                    answers.push(base);
+                if base != 0 {
+                    answers.0.push(base);
                 }
             }
         }
@@ -319,10 +325,15 @@ impl Graph {
 /// Where an array of numpy has what it is a view of.
 pub(super) const BASE_OF_ARRAY: usize = 48;
 
-/// Marks the first reference to `target`.
-fn mark(answers: &mut [usize], target: Address, with: usize) {
-    if let Some(answer) = answers.iter_mut().find(|a| **a == target) {
-        *answer |= with;
+/// What objects said that they refer to: addresses, with what the low bits say.
+struct Answers(Vec<usize>);
+
+impl Answers {
+    /// Marks the first reference to `target` from `start` on.
+    fn mark(&mut self, start: usize, target: Address, with: usize) {
+        if let Some(answer) = self.0[start..].iter_mut().find(|a| **a == target) {
+            *answer |= with;
+        }
     }
 }
 
@@ -341,12 +352,12 @@ unsafe fn count(object: Address, immortals: bool) -> i32 {
     i32::try_from(all).unwrap_or(IMMORTAL).min(IMMORTAL)
 }
 
-/// Appends to the list that `list` points to.
-unsafe extern "C" fn visit(object: *mut ffi::PyObject, list: *mut c_void) -> c_int {
+/// Appends to the answers that `answers` points to.
+unsafe extern "C" fn visit(object: *mut ffi::PyObject, answers: *mut c_void) -> c_int {
     let object = object as usize;
     if object != 0 && object & MASK == 0 {
-        // SAFETY: `ask` passes a list that nobody else uses meanwhile.
-        unsafe { (*list.cast::<Vec<usize>>()).push(object) };
+        // SAFETY: `ask` passes answers that nobody else uses meanwhile.
+        unsafe { (*answers.cast::<Answers>()).0.push(object) };
     }
     0
 }

@@ -30,7 +30,9 @@ impl Walk<'_> {
             let Some(&node) = queue.get(next) else {
                 queue = match kinds.next() {
                     Some(roots) => roots.iter().map(|root| root.node).collect(),
-                    None => outside.take()?.iter().copied().filter(|&n| came_from[n as usize] == NEW).collect(),
+                    None => {
+                        outside.take()?.iter().copied().filter(|&n| came_from[n as usize] == NEW).collect()
+                    }
                 };
                 for &root in &queue {
                     came_from[root as usize] = root;

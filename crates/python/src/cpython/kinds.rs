@@ -20,6 +20,8 @@ pub(super) enum Special {
     ThreadLocal,
     /// An array of numpy: it does not show its base to the collector.
     Array,
+    /// Has attributes at its end, and does not show its dict to the collector.
+    HidesDict,
 }
 
 /// A type of which all instances are wanted.
@@ -69,32 +71,31 @@ pub(super) struct SpecialTypes {
     pub(super) module: Address,
     pub(super) function: Address,
     pub(super) generators: [Address; 3],
+    pub(super) frame: Address,
+    pub(super) deque: Address,
     pub(super) thread_local: Address,
     /// 0 if numpy has not been imported.
     pub(super) array: Address,
+    /// Whether instances with attributes at their end do not show their dict.
+    pub(super) dicts_are_hidden: bool,
 }
 
 /// All types met so far.
 pub(super) struct Kinds {
     special: SpecialTypes,
     interests: Vec<Interest>,
-    known: FxHashMap<Address, u32>,
-    kinds: Vec<Kind>,
+    known: FxHashMap<Address, Kind>,
     /// By the address's low bits, so that most look-ups are one comparison.
-    front: Vec<(Address, u32)>,
+    front: Box<[(Address, Kind); FRONT]>,
 }
 
-const FRONT: usize = 1024;
+const FRONT: usize = 256;
+const WITH_DICT: usize = type_flag::MANAGED_DICT | type_flag::INLINE_VALUES;
 
 impl Kinds {
     pub(super) fn new(special: SpecialTypes, interests: Vec<Interest>) -> Self {
-        Self {
-            special,
-            interests,
-            known: FxHashMap::default(),
-            kinds: Vec::new(),
-            front: vec![(0, 0); FRONT],
-        }
+        let none = Kind { traverse: None, is_gc: None, collected: false, special: Special::No, tag: 0 };
+        Self { special, interests, known: FxHashMap::default(), front: Box::new([(0, none); FRONT]) }
     }
 
     /// What there is to know of a type.
@@ -102,25 +103,26 @@ impl Kinds {
     /// # Safety
     /// `class` must be a type that is alive.
     #[inline]
-    pub(super) unsafe fn of(&mut self, class: Address) -> Kind {
+    pub(super) unsafe fn of(&mut self, class: Address) -> &Kind {
         let at = (class >> 4) % FRONT;
-        let (known, number) = self.front[at];
-        if known == class {
-            return self.kinds[number as usize];
+        if self.front[at].0 != class {
+            // SAFETY: the caller says that it is a type.
+            unsafe { self.bring_to_front(at, class) };
         }
-        let number = match self.known.get(&class) {
-            Some(&number) => number,
-            None => {
-                // SAFETY: the caller says that it is a type.
-                let kind = unsafe { self.find_out(class) };
-                let number = self.kinds.len() as u32;
-                self.kinds.push(kind);
-                self.known.insert(class, number);
-                number
-            }
+        &self.front[at].1
+    }
+
+    #[cold]
+    unsafe fn bring_to_front(&mut self, at: usize, class: Address) {
+        let kind = if let Some(&kind) = self.known.get(&class) {
+            kind
+        } else {
+            // SAFETY: the caller says that it is a type.
+            let kind = unsafe { self.find_out(class) };
+            self.known.insert(class, kind);
+            kind
         };
-        self.front[at] = (class, number);
-        self.kinds[number as usize]
+        self.front[at] = (class, kind);
     }
 
     unsafe fn find_out(&self, class: Address) -> Kind {
@@ -148,6 +150,8 @@ impl Kinds {
             Special::ThreadLocal
         } else if derives(special.array) {
             Special::Array
+        } else if special.dicts_are_hidden && flags & WITH_DICT == WITH_DICT {
+            Special::HidesDict
         } else {
             Special::No
         };

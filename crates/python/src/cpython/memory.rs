@@ -202,14 +202,14 @@ pub(super) unsafe fn item(dict: Address, key: &CStr) -> Option<Address> {
 /// # Safety
 /// `class` must be a type that is alive.
 pub(super) unsafe fn dict_of_type(class: Address) -> Option<Address> {
+    type DictOf = unsafe extern "C" fn(*mut ffi::PyTypeObject) -> *mut ffi::PyObject;
+    static DICT_OF: OnceLock<Option<DictOf>> = OnceLock::new();
     // SAFETY: a type is at least that large.
     let dict = unsafe { word(class + type_field::DICT) };
     if dict != 0 {
         return Some(dict);
     }
     // Since 3.12 types of the interpreter itself keep it elsewhere.
-    type DictOf = unsafe extern "C" fn(*mut ffi::PyTypeObject) -> *mut ffi::PyObject;
-    static DICT_OF: OnceLock<Option<DictOf>> = OnceLock::new();
     // SAFETY: the function has this signature wherever it exists.
     let dict_of =
         DICT_OF.get_or_init(|| symbol(c"PyType_GetDict").map(|f| unsafe { std::mem::transmute(f) }));

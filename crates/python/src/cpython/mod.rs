@@ -17,6 +17,7 @@ mod lookup;
 mod memory;
 mod names;
 mod own;
+mod pages;
 mod probe;
 mod roots;
 mod table;
@@ -72,6 +73,7 @@ pub(crate) struct Walk<'py> {
     pub(crate) warnings: Vec<String>,
     graph: Graph,
     trusted: Trusted,
+    special: SpecialTypes,
     frames: FxHashMap<u32, Frame>,
     /// Namespaces, by what they are of.
     namespaces: FxHashMap<u32, Namespace>,
@@ -83,11 +85,18 @@ pub(crate) struct Walk<'py> {
 
 /// A frame that runs, as its node knows it.
 struct Frame {
-    /// Where it is.
-    address: Address,
-    /// Names and values that were read by `f_locals`; only where the frame itself cannot be read.
-    variables: Vec<(String, Address)>,
+    at: FrameAt,
     function: String,
+}
+
+/// How the names of a frame's variables are found.
+enum FrameAt {
+    /// They are where the frame is.
+    Memory(Address),
+    /// They were read by `f_locals`, since the frame itself cannot be read.
+    Listed(Vec<(String, Address)>),
+    /// They have none: what lies on the evaluation stack. It has a node of its own, since it is to explain only what nothing else does.
+    Stack,
 }
 
 /// Whose names the keys of a dict are.
@@ -117,7 +126,7 @@ enum ThreadPart {
 /// Walks the heap.
 pub(crate) fn walk<'py>(py: Python<'py>, options: &Options) -> PyResult<Walk<'py>> {
     let trusted = if options.distrust { probe::distrusted(py)? } else { probe::trusted(py)?.clone() };
-    let special = special_types(py)?;
+    let special = SpecialTypes { dicts_are_hidden: trusted.dicts_are_hidden, ..special_types(py)? };
     let modules = loaded_modules(py)?;
     let mut origins = Origins::of(py)?;
     let read_frames = if trusted.frames.is_none() { own::frames_by_locals(py)? } else { Vec::new() };
@@ -143,8 +152,8 @@ pub(crate) fn walk<'py>(py: Python<'py>, options: &Options) -> PyResult<Walk<'py
     }
     for (variables, globals, function) in read_frames {
         let references = variables.iter().map(|v| v.1).collect();
-        let node = graph.add_artificial(0, references);
-        found.frames.push((node, globals, Frame { address: 0, variables, function }, Vec::new()));
+        let node = graph.add_artificial(references);
+        found.frames.push((node, globals, Frame { at: FrameAt::Listed(variables), function }));
     }
     // SAFETY: all nodes are alive: the collector, the modules or the frames have them; nothing of Python runs.
     unsafe { graph.follow() }.map_err(|e| PyMemoryError::new_err(e.to_string()))?;
@@ -158,6 +167,7 @@ pub(crate) fn walk<'py>(py: Python<'py>, options: &Options) -> PyResult<Walk<'py
         warnings: trusted.warnings.clone(),
         graph,
         trusted,
+        special,
         frames: FxHashMap::default(),
         namespaces: FxHashMap::default(),
         threads: FxHashMap::default(),
@@ -174,8 +184,10 @@ pub(crate) fn walk<'py>(py: Python<'py>, options: &Options) -> PyResult<Walk<'py
 /// What threads have, as nodes.
 #[derive(Default)]
 struct Found {
-    /// Node, globals, the frame, and what may be temporaries of it.
-    frames: Vec<(u32, Address, Frame, Vec<Address>)>,
+    /// Node, globals, and the frame.
+    frames: Vec<(u32, Address, Frame)>,
+    /// Nodes of evaluation stacks, with what may lie on them.
+    maybe: Vec<(u32, Vec<Address>)>,
     /// Nodes for handled exceptions, contexts and dicts of threads.
     exceptions: Vec<u32>,
     contexts: Vec<u32>,
@@ -200,13 +212,13 @@ impl Found {
             let exception: Vec<Address> =
                 held.exception.into_iter().filter(|&e| graph.find(e).is_some()).collect();
             if !exception.is_empty() {
-                self.exceptions.push(graph.add_artificial(0, exception));
+                self.exceptions.push(graph.add_artificial(exception));
             }
             if graph.find(held.context).is_some() {
-                self.contexts.push(graph.add_artificial(0, vec![held.context]));
+                self.contexts.push(graph.add_artificial(vec![held.context]));
             }
             if graph.find(held.dict).is_some() {
-                self.dicts.push(graph.add_artificial(0, vec![held.dict]));
+                self.dicts.push(graph.add_artificial(vec![held.dict]));
             }
         }
     }
@@ -231,11 +243,17 @@ impl Found {
             // SAFETY: the frame lies in it.
             unsafe { graph.add(generator) }
         } else {
-            Some(graph.add_artificial(running.address, running.references))
+            Some(graph.add_artificial(running.references))
         };
+        let globals = running.globals;
         if let Some(node) = node {
-            let frame = Frame { address: running.address, variables: Vec::new(), function };
-            self.frames.push((node, running.globals, frame, running.maybe));
+            let frame = Frame { at: FrameAt::Memory(running.address), function: function.clone() };
+            self.frames.push((node, globals, frame));
+        }
+        if !(running.temporaries.is_empty() && running.maybe.is_empty()) {
+            let node = graph.add_artificial(running.temporaries);
+            self.frames.push((node, globals, Frame { at: FrameAt::Stack, function }));
+            self.maybe.push((node, running.maybe));
         }
     }
 }
@@ -253,27 +271,18 @@ impl Walk<'_> {
 
     /// Where the object of a node is; nothing for nodes that stand for a running frame or a thread.
     pub(crate) fn address(&self, node: u32) -> Option<Address> {
-        let artificial = self.threads.contains_key(&node) || self.is_bare_frame(node);
-        if artificial { None } else { self.graph.addresses.get(node as usize).copied() }
-    }
-
-    /// Whether a node is a frame without a frame object.
-    fn is_bare_frame(&self, node: u32) -> bool {
-        self.frames.get(&node).is_some_and(|frame| {
-            let at = self.graph.addresses.get(node as usize).copied().unwrap_or(0);
-            at == 0 || (at == frame.address && self.trusted.frames.is_some_and(|l| l.of_object.is_some()))
-        })
+        self.graph.addresses.get(node as usize).copied().filter(|&address| address != 0)
     }
 
     /// Temporaries whose number is not known: what may be one is taken for one if it has a reference that nobody else explains.
     fn match_temporaries(&mut self, found: &Found) {
-        for (frame, _, _, maybe) in &found.frames {
+        for (stack, maybe) in &found.maybe {
             for &address in maybe {
                 let Some(node) = self.graph.find(address) else { continue };
                 let unexplained = &mut self.graph.unexplained[node as usize];
                 if *unexplained > 0 {
                     *unexplained -= 1;
-                    self.more_edges.push((*frame, node));
+                    self.more_edges.push((*stack, node));
                 }
             }
         }
@@ -315,8 +324,11 @@ fn special_types(py: Python<'_>) -> PyResult<SpecialTypes> {
         module: &raw const ffi::PyModule_Type as Address,
         function: of("FunctionType")?,
         generators: [of("GeneratorType")?, of("CoroutineType")?, of("AsyncGeneratorType")?],
+        frame: of("FrameType")?,
+        deque: py.import("_collections")?.getattr("deque")?.as_ptr() as Address,
         thread_local: py.import("_thread")?.getattr("_local")?.as_ptr() as Address,
         array: array_type(py)?,
+        dicts_are_hidden: false,
     })
 }
 

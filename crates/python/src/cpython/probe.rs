@@ -1,6 +1,7 @@
 //! Which parts of the layout are true of the running interpreter: a few objects whose contents are known are looked at. Nothing is followed
 //! before it has been compared with what must be there.
 
+use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
@@ -11,7 +12,7 @@ use pyo3::types::{PyCFunction, PyDict, PyTuple};
 use super::attributes;
 use super::collected;
 use super::layout::{self, Collector, Depth, Frames, Generator, Kept, Thread, Values};
-use super::memory::{Address, flags_of, int, type_field, type_flag, word};
+use super::memory::{Address, Traverse, flags_of, int, type_field, type_flag, word};
 use super::threads;
 
 /// What may be relied on.
@@ -23,6 +24,8 @@ pub(super) struct Trusted {
     /// Nothing before 3.11 either.
     pub(super) values: Option<Values>,
     pub(super) immortals: bool,
+    /// Instances do not show their dict to the collector while their values are kept at their end, as in 3.13.0.
+    pub(super) dicts_are_hidden: bool,
     /// What is not as expected.
     pub(super) warnings: Vec<String>,
 }
@@ -63,6 +66,7 @@ pub(super) fn distrusted(py: Python<'_>) -> PyResult<Trusted> {
     let trusted = trusted(py)?;
     Ok(Trusted {
         immortals: trusted.immortals,
+        dicts_are_hidden: trusted.dicts_are_hidden,
         warnings: vec!["the layout of this release of CPython is not known".to_owned()],
         ..Trusted::default()
     })
@@ -85,6 +89,7 @@ fn find_out(py: Python<'_>) -> PyResult<Trusted> {
         trusted.frames = frames_are_as_expected(py, &names, layout.frames)?.then_some(layout.frames);
         if let Some(values) = layout.values {
             trusted.values = values_are_as_expected(&names, values)?.then_some(values);
+            trusted.dicts_are_hidden = trusted.values.is_some() && dicts_are_hidden(&names)?;
             if trusted.values.is_none() {
                 trusted.warnings.push(format!("attributes of instances are not where CPython {release} should have them: some are shown as .?"));
             }
@@ -196,7 +201,7 @@ unsafe fn looks_right(py: Python<'_>, layout: &Frames, given: &[Address]) -> boo
         let (inner_frame, outer_frame) = (frame_of(inner), frame_of(outer));
         let pointer = word(thread + layout.top);
         if pointer == 0
-            || pointer % 8 != 0
+            || !pointer.is_multiple_of(8)
             || (layout.through.is_some() && !near_stack_or_thread(pointer, thread))
         {
             return false;
@@ -226,8 +231,7 @@ unsafe fn looks_right(py: Python<'_>, layout: &Frames, given: &[Address]) -> boo
         }
         let slots: Vec<Address> = threads::slots(layout, inner_frame, 6).map(|(object, _)| object).collect();
         let cell_holds = |cell: Address, object| {
-            super::memory::type_of(cell) == super::memory::cell_type()
-                && word(cell + 16) == object
+            super::memory::type_of(cell) == super::memory::cell_type() && word(cell + 16) == object
         };
         let stack_size = int(code + layout.code_fields.stack_size);
         let globals = ffi::PyObject_GetAttrString(function as *mut _, c"__globals__".as_ptr());
@@ -309,7 +313,7 @@ fn values_are_as_expected(names: &Bound<'_, PyDict>, layout: Values) -> PyResult
             return Ok(false);
         }
         let is_one = |value: Address, text: &str| {
-            value % 8 == 0 && value != 0 && {
+            value.is_multiple_of(8) && value != 0 && {
                 let lists = super::memory::type_of(value) == &raw const ffi::PyList_Type as Address;
                 lists
                     && super::memory::text(ffi::PyList_GetItem(value as *mut _, 0) as Address).as_deref()
@@ -318,4 +322,25 @@ fn values_are_as_expected(names: &Bound<'_, PyDict>, layout: Values) -> PyResult
         };
         Ok(is_one(found[0].1, "one") && is_one(found[1].1, "two"))
     }
+}
+
+/// Whether an instance keeps its dict to itself.
+fn dicts_are_hidden(names: &Bound<'_, PyDict>) -> PyResult<bool> {
+    unsafe extern "C" fn note(object: *mut ffi::PyObject, list: *mut c_void) -> c_int {
+        // SAFETY: this is the list that is given below.
+        unsafe { (*list.cast::<Vec<Address>>()).push(object as Address) };
+        0
+    }
+    let Some(class) = names.get_item("Probe")? else { return Ok(false) };
+    let instance = class.call0()?;
+    let dict = instance.getattr("__dict__")?;
+    let mut shown: Vec<Address> = Vec::new();
+    // SAFETY: the offset of `tp_traverse` has been compared; it is called with an instance, and `note` does nothing but append.
+    unsafe {
+        let traverse = word(class.as_ptr() as Address + type_field::TRAVERSE);
+        if let Some(traverse) = std::mem::transmute::<usize, Option<Traverse>>(traverse) {
+            traverse(instance.as_ptr(), note, (&raw mut shown).cast());
+        }
+    }
+    Ok(!shown.contains(&(dict.as_ptr() as Address)))
 }

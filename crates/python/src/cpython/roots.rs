@@ -4,7 +4,7 @@ use vramscope_heap::{Root, RootKind};
 
 use super::memory::{Address, item, items};
 use super::own::{Origin, Origins};
-use super::{Found, Namespace, Options, Walk, attributes};
+use super::{Found, FrameAt, Namespace, Options, Walk, attributes};
 
 impl Walk<'_> {
     /// Finds out whose names the keys of dicts are.
@@ -85,7 +85,7 @@ impl Walk<'_> {
                 Origin::Own => roots.push((RootKind::OwnModule, name != "__main__", node)),
                 Origin::Library => roots.push((RootKind::LibraryModule, false, node)),
                 Origin::Tool => {
-                    self.hidden.extend([Some(node), self.graph.find(namespace)].into_iter().flatten())
+                    self.hidden.extend([Some(node), self.graph.find(namespace)].into_iter().flatten());
                 }
             }
         }
@@ -105,12 +105,13 @@ impl Walk<'_> {
         self.threads.extend(found.exceptions.into_iter().map(|n| (n, super::ThreadPart::Exception)));
         self.threads.extend(found.contexts.into_iter().map(|n| (n, super::ThreadPart::Context)));
         self.threads.extend(found.dicts.into_iter().map(|n| (n, super::ThreadPart::Dict)));
-        for (node, globals, frame, _) in found.frames {
+        for (node, globals, frame) in found.frames {
             // SAFETY: a running frame's globals are a dict that is alive.
             match unsafe { origins.of_globals(globals) } {
+                Origin::Tool => self.hidden.push(node),
+                _ if matches!(frame.at, FrameAt::Stack) => roots.push((RootKind::Interpreter, false, node)),
                 Origin::Own => roots.push((RootKind::OwnFrame, false, node)),
                 Origin::Library => roots.push((RootKind::LibraryFrame, false, node)),
-                Origin::Tool => self.hidden.push(node),
             }
             self.frames.insert(node, frame);
         }

@@ -1,6 +1,6 @@
 //! From addresses to numbers of nodes, by two array look-ups.
 
-use std::array;
+use super::pages::zeros;
 
 /// 16 bytes: no two objects begin in the same.
 const GRANULE_BITS: usize = 4;
@@ -17,88 +17,85 @@ const REGIONS: usize = 1 << (47 - REGION_BITS);
 pub(super) const UNKNOWN: u32 = 0;
 /// What is there is no node.
 pub(super) const NO_NODE: u32 = u32::MAX;
-/// References to the node are counted, but no edges: it is a class, a module or a module's namespace.
+/// References to the node are counted, but no edges: it is a module or a module's namespace.
 pub(super) const CUT: u32 = 1 << 31;
 /// As many nodes fit.
 pub(super) const MOST_NODES: usize = (CUT - 2) as usize;
 
-/// What is known of one address.
+/// So many chunks are asked of the system together.
+const SLAB: usize = 1 << 24;
+
+/// Where the knowledge of one address is kept: the chunk's number, and the granule.
 #[derive(Clone, Copy)]
-pub(super) struct Slot {
-    chunk: u32,
-    granule: u16,
-}
+pub(super) struct Slot(usize);
 
 /// What is known of addresses: a node's number plus one (perhaps with [`CUT`]), [`NO_NODE`] or [`UNKNOWN`].
 pub(super) struct Table {
-    regions: Vec<Option<Box<[u32; CHUNKS]>>>,
+    regions: Vec<Vec<u32>>,
+    slabs: Vec<Vec<u32>>,
     /// The first one stands for all addresses that no object can have.
-    chunks: Vec<Box<[u32; GRANULES]>>,
-    last: (usize, u32),
-}
-
-/// Zeros that cost nothing until they are written.
-fn zeros<const N: usize>() -> Box<[u32; N]> {
-    match vec![0; N].into_boxed_slice().try_into() {
-        Ok(zeros) => zeros,
-        Err(_) => Box::new(array::from_fn(|_| 0)), // never: it has that length
-    }
+    chunks: usize,
+    last: (usize, usize),
 }
 
 impl Table {
     pub(super) fn new() -> Self {
-        let mut nowhere = zeros();
-        nowhere.fill(NO_NODE);
-        Self { regions: (0..REGIONS).map(|_| None).collect(), chunks: vec![nowhere], last: (usize::MAX, 0) }
+        let mut first = zeros(SLAB);
+        first[..GRANULES].fill(NO_NODE);
+        Self { regions: vec![Vec::new(); REGIONS], slabs: vec![first], chunks: 1, last: (usize::MAX, 0) }
     }
 
     /// Where the knowledge of an address is kept.
     #[inline]
     pub(super) fn slot(&mut self, address: usize) -> Slot {
         let number = address >> CHUNK_BITS;
-        let chunk = if number == self.last.0 { self.last.1 } else { self.chunk(number) };
-        if chunk == 0 {
-            return Slot { chunk, granule: 0 };
-        }
-        Slot { chunk, granule: (address >> GRANULE_BITS) as u16 }
+        let start = if number == self.last.0 { self.last.1 } else { self.chunk(number) };
+        // All of the first chunk says the same.
+        Slot(start | ((address >> GRANULE_BITS) & (GRANULES - 1)))
     }
 
-    fn chunk(&mut self, number: usize) -> u32 {
+    fn chunk(&mut self, number: usize) -> usize {
         let Some(region) = self.regions.get_mut(number / CHUNKS) else { return 0 };
-        let region = region.get_or_insert_with(zeros);
+        if region.is_empty() {
+            *region = zeros(CHUNKS);
+        }
         let chunk = &mut region[number % CHUNKS];
         if *chunk == 0 {
-            *chunk = self.chunks.len() as u32;
-            self.chunks.push(zeros());
+            *chunk = self.chunks as u32;
+            self.chunks += 1;
+            if self.chunks * GRANULES > self.slabs.len() * SLAB {
+                self.slabs.push(zeros(SLAB));
+            }
         }
-        self.last = (number, *chunk);
-        *chunk
+        let start = *chunk as usize * GRANULES;
+        self.last = (number, start);
+        start
     }
 
     #[inline]
     pub(super) fn get(&self, slot: Slot) -> u32 {
-        self.chunks[slot.chunk as usize][slot.granule as usize]
+        self.slabs[slot.0 / SLAB][slot.0 % SLAB]
     }
 
     #[inline]
     pub(super) fn set(&mut self, slot: Slot, known: u32) {
-        if slot.chunk != 0 {
-            self.chunks[slot.chunk as usize][slot.granule as usize] = known;
+        if slot.0 >= GRANULES {
+            self.slabs[slot.0 / SLAB][slot.0 % SLAB] = known;
         }
     }
 
     /// Asks the processor to have it at hand soon.
     #[inline]
     pub(super) fn prefetch(&self, slot: Slot) {
-        prefetch(&raw const self.chunks[slot.chunk as usize][slot.granule as usize] as usize);
+        prefetch(&raw const self.slabs[slot.0 / SLAB][slot.0 % SLAB] as usize);
     }
 
     /// The node that may begin at an address. Addresses of which nothing is known take no room.
     pub(super) fn find(&self, address: usize) -> Option<u32> {
         let number = address >> CHUNK_BITS;
-        let chunk = self.regions.get(number / CHUNKS)?.as_ref()?[number % CHUNKS];
-        let known = self.chunks[chunk as usize][(address >> GRANULE_BITS) & (GRANULES - 1)];
-        node(known)
+        let chunk = *self.regions.get(number / CHUNKS)?.get(number % CHUNKS)?;
+        let granule = (address >> GRANULE_BITS) & (GRANULES - 1);
+        node(self.get(Slot(chunk as usize * GRANULES + granule)))
     }
 }
 

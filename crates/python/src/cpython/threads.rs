@@ -23,8 +23,10 @@ pub(super) struct Running {
     /// The generator that runs in it.
     pub(super) generator: Option<Address>,
     pub(super) globals: Address,
-    /// What it holds, as the graph wants references: variables, the temporaries if it is known how many there are, the function.
+    /// What it holds, as the graph wants references: variables, the function. Before 3.11 frames are objects, and show that themselves.
     pub(super) references: Vec<usize>,
+    /// What lies on its evaluation stack, if it is known how many those are, and no generator shows them.
+    pub(super) temporaries: Vec<usize>,
     /// Whether a generator shows its variables itself.
     pub(super) shows_variables: bool,
     /// Where temporaries may be, if it is not known how many there are: what is read there may be long gone.
@@ -42,7 +44,10 @@ pub(super) fn threads(_py: Python<'_>) -> Vec<Address> {
         type Step = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
         // SAFETY: the functions have these signatures in all releases; thread states do not go while the GIL is held here.
         unsafe {
-            let (head, next): (Step, Step) = (std::mem::transmute(head), std::mem::transmute(next));
+            let (head, next) = (
+                std::mem::transmute::<*mut c_void, Step>(head),
+                std::mem::transmute::<*mut c_void, Step>(next),
+            );
             let mut thread = head(interpreter.cast());
             while !thread.is_null() {
                 if thread as Address != own {
@@ -158,7 +163,7 @@ unsafe fn frame(layout: &Frames, at: Address) -> Option<Running> {
         let generator = generator(layout, at);
         // A frame object shows its variables itself, but not how deep it is while it runs.
         let shows_variables = layout.of_object.is_none() || depth.is_some();
-        let mut references = Vec::new();
+        let (mut references, mut temporaries) = (Vec::new(), Vec::new());
         if layout.of_object.is_some() {
             let strong = |field: Option<usize>| field.map_or((0, true), |f| untag(layout, word(at + f)));
             if generator.is_none() {
@@ -175,10 +180,10 @@ unsafe fn frame(layout: &Frames, at: Address) -> Option<Running> {
                     references.push(object | if counted { 0 } else { UNCOUNTED });
                 }
             }
-            for (object, counted) in slots(layout, at, depth.unwrap_or(n)).skip(n) {
-                if object != 0 && counted {
-                    references.push(object);
-                }
+            if generator.is_none() {
+                let stack = slots(layout, at, depth.unwrap_or(n)).skip(n);
+                temporaries =
+                    stack.filter(|&(object, counted)| object != 0 && counted).map(|(o, _)| o).collect();
             }
         }
         let maybe = if depth.is_some() {
@@ -192,7 +197,7 @@ unsafe fn frame(layout: &Frames, at: Address) -> Option<Running> {
                 .collect()
         };
         let globals = word(at + layout.globals);
-        Some(Running { address: at, generator, globals, references, shows_variables, maybe })
+        Some(Running { address: at, generator, globals, references, temporaries, shows_variables, maybe })
     }
 }
 

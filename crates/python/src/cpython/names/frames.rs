@@ -2,83 +2,87 @@
 
 use vramscope_heap::Reference;
 
-use super::{Address, Walk, full_type_name, memory, text, type_of, word};
+use super::{Address, Walk, text, type_of, word};
 use crate::cpython::layout::Generator;
-use crate::cpython::threads;
+use crate::cpython::{Frame, FrameAt, threads};
 
 /// What is called a temporary: what lies on the evaluation stack.
 const TEMPORARY: &str = "<temporary>";
 
-/// A frame, by what is known of it.
+/// The frame that a node is, or that it owns.
 #[derive(Clone, Copy)]
-pub(super) enum FrameAt {
-    /// Where it is.
-    Memory(Address),
-    /// Its variables were read by `f_locals`.
-    Listed(u32),
+pub(super) enum FrameOf<'a> {
+    /// It runs.
+    Running(&'a Frame),
+    /// It waits, or is done; where it is.
+    Resting(Address),
 }
 
 impl Walk<'_> {
     /// The frame that a node is, or that it owns.
-    pub(super) fn frame_of(&self, node: u32) -> Option<FrameAt> {
+    pub(super) fn frame_of(&self, node: u32) -> Option<FrameOf<'_>> {
         if let Some(frame) = self.frames.get(&node) {
-            return Some(if frame.address == 0 {
-                FrameAt::Listed(node)
-            } else {
-                FrameAt::Memory(frame.address)
-            });
+            return Some(FrameOf::Running(frame));
         }
         let layout = self.trusted.frames.as_ref()?;
         let object = self.address(node)?;
-        // SAFETY: the node is an object that is alive, and the layout has been found to be true.
-        unsafe {
-            match full_type_name(type_of(object)).as_str() {
-                "frame" => Some(layout.of_object.map_or(object, |field| word(object + field)))
-                    .filter(|&f| f != 0)
-                    .map(FrameAt::Memory),
-                "generator" | "coroutine" | "async_generator" => match layout.generator {
-                    Generator::Around(distance) => Some(FrameAt::Memory(object + distance)),
-                    Generator::Fields { .. } => None,
-                },
-                _ => None,
-            }
-        }
+        // SAFETY: the node is an object that is alive.
+        let class = unsafe { type_of(object) };
+        let frame = if class == self.special.frame {
+            // SAFETY: it is a frame object, and the layout has been found to be true.
+            layout.of_object.map_or(object, |field| unsafe { word(object + field) })
+        } else if self.special.generators.contains(&class)
+            && let Generator::Around(distance) = layout.generator
+        {
+            object + distance
+        } else {
+            0
+        };
+        (frame != 0).then_some(FrameOf::Resting(frame))
     }
 
     /// The function that runs in a frame.
-    pub(super) fn function_of(&self, frame: FrameAt) -> String {
-        let known = |node: u32| self.frames.get(&node).map(|frame| frame.function.clone());
-        match frame {
-            FrameAt::Listed(node) => known(node).unwrap_or_default(),
-            FrameAt::Memory(at) => {
-                let Some(layout) = &self.trusted.frames else { return String::new() };
-                // SAFETY: it is a frame; its code has a name.
-                unsafe {
-                    threads::code(layout, at)
-                        .and_then(|code| text(word(code + layout.code_fields.name)))
-                        .unwrap_or_default()
-                }
-            }
+    pub(super) fn function_of(&self, frame: FrameOf<'_>) -> String {
+        match (frame, &self.trusted.frames) {
+            (FrameOf::Running(frame), _) => frame.function.clone(),
+            // SAFETY: it is a frame; its code has a name.
+            (FrameOf::Resting(at), Some(layout)) => unsafe {
+                let code = threads::code(layout, at);
+                code.and_then(|code| text(word(code + layout.code_fields.name))).unwrap_or_default()
+            },
+            (FrameOf::Resting(_), None) => String::new(),
         }
     }
 
+    /// Whether a frame's variables are in this dict: that of a class or of a module that is being made.
+    pub(super) fn has_locals(&self, frame: FrameOf<'_>, dict: Address) -> bool {
+        let (FrameOf::Resting(at) | FrameOf::Running(&Frame { at: FrameAt::Memory(at), .. })) = frame else {
+            return false;
+        };
+        // SAFETY: it is a frame of that layout.
+        self.trusted.frames.as_ref().is_some_and(|layout| unsafe { word(at + layout.locals) } == dict)
+    }
+
     /// A local variable.
-    pub(super) fn local(&self, frame: FrameAt, name: String) -> Reference {
+    pub(super) fn local(&self, frame: FrameOf<'_>, name: String) -> Reference {
         // The first variable of a comprehension has a name that nobody gave it.
         let name = if name.starts_with('.') { TEMPORARY.to_owned() } else { name };
         Reference::Local { function: self.function_of(frame), name }
     }
 
     /// References from a frame.
-    pub(super) fn from_frame(&self, from: u32, frame: FrameAt, to: u32) -> Reference {
+    pub(super) fn in_frame(&self, frame: FrameOf<'_>, to: u32) -> Reference {
         let value = self.address(to);
         let at = match frame {
-            FrameAt::Listed(node) => {
-                let variables = self.frames.get(&node).map_or(&[][..], |frame| &frame.variables);
+            FrameOf::Resting(at) => at,
+            FrameOf::Running(Frame { at: FrameAt::Memory(at), .. }) => *at,
+            FrameOf::Running(Frame { at: FrameAt::Stack, .. }) => {
+                return self.local(frame, TEMPORARY.to_owned());
+            }
+            FrameOf::Running(Frame { at: FrameAt::Listed(variables), .. }) => {
                 let found = variables.iter().find(|(_, v)| Some(*v) == value);
                 return found.map_or(Reference::Unknown, |(name, _)| self.local(frame, name.clone()));
             }
-            FrameAt::Memory(at) => at,
         };
         let (Some(layout), Some(value)) = (&self.trusted.frames, value) else { return Reference::Hidden };
         // SAFETY: it is a frame of that layout, and all that it refers to is alive.
@@ -89,16 +93,10 @@ impl Walk<'_> {
             if let Some(name) = found.and_then(|at| text(names[at])) {
                 return self.local(frame, name);
             }
-            // A generator has references of its own, to the exception that it handles for one.
             let is = |field: Option<usize>| field.is_some_and(|f| word(at + f) & !3 == value);
             let parts = [Some(layout.locals), layout.object, layout.function];
-            if parts.into_iter().any(is) || full_type_name(type_of(value)) == "frame" {
+            if parts.into_iter().any(is) || type_of(value) == self.special.frame {
                 return Reference::Hidden;
-            }
-            if self.address(from).is_some_and(|own| {
-                memory::flags_of(type_of(value)) & memory::type_flag::EXCEPTION != 0 && own != at
-            }) {
-                return self.local(frame, "<exception>".to_owned());
             }
         }
         self.local(frame, TEMPORARY.to_owned())

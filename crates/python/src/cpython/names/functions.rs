@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use pyo3::ffi;
 use vramscope_heap::Reference;
 
-use super::{Address, Walk, full_type_name, text, type_of};
+use super::{Address, Walk, text};
 use crate::cpython::attributes;
 use crate::cpython::memory::{is_subtype, symbol, tuple};
 
@@ -46,7 +46,7 @@ impl Walk<'_> {
     ///
     /// # Safety
     /// All must be alive, and `class` the type of `object`.
-    pub(super) unsafe fn from_function(
+    pub(super) unsafe fn in_function(
         &self,
         object: Address,
         class: Address,
@@ -65,11 +65,11 @@ impl Walk<'_> {
                 return (self.name_of_module(node) == "atexit")
                     .then(|| Reference::Named("atexit".to_owned()));
             }
-            if full_type_name(class) != "function" {
+            if class != self.special.function {
                 return None;
             }
             let parts = getters();
-            let function = || self.name_of_function(object);
+            let function = || name_of_function(object);
             if part(parts.defaults, object) == value {
                 return Some(Reference::Defaults { function: function() });
             }
@@ -78,44 +78,8 @@ impl Walk<'_> {
             }
             let closure = part(parts.closure, object);
             let at = tuple(closure).into_iter().position(|cell| cell == value)?;
-            let name = self.free_variables(part(parts.code, object)).get(at).and_then(|&name| text(name));
+            let name = free_variables(part(parts.code, object)).get(at).and_then(|&name| text(name));
             Some(Reference::Closure { function: function(), name: name.unwrap_or_else(|| "?".to_owned()) })
-        }
-    }
-
-    /// The names of the variables that a code object takes from around it.
-    unsafe fn free_variables(&self, code: Address) -> Vec<Address> {
-        if code == 0 {
-            return Vec::new();
-        }
-        // SAFETY: it is a code object. Making the tuple, where it is made, runs no code; its names are kept by the code object.
-        unsafe {
-            let free = ffi::PyObject_GetAttrString(code as *mut _, c"co_freevars".as_ptr());
-            if free.is_null() {
-                ffi::PyErr_Clear();
-                return Vec::new();
-            }
-            let names = tuple(free as Address);
-            ffi::Py_DecRef(free);
-            names
-        }
-    }
-
-    /// The name of a function.
-    pub(super) fn name_of_function(&self, function: Address) -> String {
-        // SAFETY: it is a function that is alive: its name and code are looked up in C.
-        unsafe {
-            if full_type_name(type_of(function)) != "function" {
-                return String::new();
-            }
-            let name = ffi::PyObject_GetAttrString(function as *mut _, c"__name__".as_ptr());
-            if name.is_null() {
-                ffi::PyErr_Clear();
-                return String::new();
-            }
-            let name_text = text(name as Address);
-            ffi::Py_DecRef(name);
-            name_text.unwrap_or_default()
         }
     }
 
@@ -126,5 +90,41 @@ impl Walk<'_> {
     pub(super) unsafe fn dict_of_function(&self, object: Address) -> Option<Address> {
         // SAFETY: as the caller says.
         unsafe { attributes::dict(self.trusted.values.as_ref(), object) }
+    }
+}
+
+/// The names of the variables that a code object takes from around it.
+unsafe fn free_variables(code: Address) -> Vec<Address> {
+    if code == 0 {
+        return Vec::new();
+    }
+    // SAFETY: it is a code object. Making the tuple, where it is made, runs no code; its names are kept by the code object.
+    unsafe {
+        let free = ffi::PyObject_GetAttrString(code as *mut _, c"co_freevars".as_ptr());
+        if free.is_null() {
+            ffi::PyErr_Clear();
+            return Vec::new();
+        }
+        let names = tuple(free as Address);
+        ffi::Py_DecRef(free);
+        names
+    }
+}
+
+/// The name of a function.
+///
+/// # Safety
+/// `function` must be a function that is alive.
+pub(super) unsafe fn name_of_function(function: Address) -> String {
+    // SAFETY: as the caller says; its name is looked up in C.
+    unsafe {
+        let name = ffi::PyObject_GetAttrString(function as *mut _, c"__name__".as_ptr());
+        if name.is_null() {
+            ffi::PyErr_Clear();
+            return String::new();
+        }
+        let name_text = text(name as Address);
+        ffi::Py_DecRef(name);
+        name_text.unwrap_or_default()
     }
 }

@@ -25,13 +25,13 @@ impl Names for Walk<'_> {
             None => {}
         }
         if let Some(frame) = self.frame_of(from) {
-            return self.from_frame(from, frame, to);
+            return self.in_frame(frame, to);
         }
         let (Some(object), Some(value)) = (self.address(from), self.address(to)) else {
             return Reference::Unknown;
         };
         if let Some(&namespace) = self.namespaces.get(&from) {
-            return self.from_namespace(namespace, from, to);
+            return self.in_namespace(namespace, from, to);
         }
         // SAFETY: the nodes are objects that are alive as long as the walk is.
         unsafe {
@@ -41,18 +41,18 @@ impl Names for Walk<'_> {
                 let is_dict = memory::dict_of_type(object) == Some(value);
                 return if is_dict { Reference::Hidden } else { Reference::Unknown };
             }
-            if let Some(reference) = self.from_function(object, class, value) {
+            if let Some(reference) = self.in_function(object, class, value) {
                 return reference;
             }
             if flags & type_flag::DICT != 0
-                && let Some(reference) = self.from_dict(before, from, value)
+                && let Some(reference) = self.in_dict(before, from, value)
             {
                 return reference;
             }
-            if let Some(reference) = self.from_instance(object, value, to) {
+            if let Some(reference) = self.in_instance(object, value, to) {
                 return reference;
             }
-            self.from_other(object, class, value)
+            containers::in_other(object, class, value)
         }
     }
 }
@@ -62,7 +62,7 @@ impl Walk<'_> {
     ///
     /// # Safety
     /// `object` must be alive.
-    unsafe fn from_instance(&self, object: Address, value: Address, to: u32) -> Option<Reference> {
+    unsafe fn in_instance(&self, object: Address, value: Address, to: u32) -> Option<Reference> {
         let layout = self.trusted.values.as_ref();
         // SAFETY: the caller says so; the layout has been found to be true.
         unsafe {
@@ -93,7 +93,7 @@ impl Walk<'_> {
     }
 
     /// References from dicts whose keys are names.
-    fn from_namespace(&self, namespace: Namespace, from: u32, to: u32) -> Reference {
+    fn in_namespace(&self, namespace: Namespace, from: u32, to: u32) -> Reference {
         let (Some(dict), Some(value)) = (self.address(from), self.address(to)) else {
             return Reference::Unknown;
         };

@@ -3,9 +3,10 @@
 use pyo3::ffi;
 use vramscope_heap::{Object, ObjectKind};
 
+use super::functions::name_of_function;
 use super::{
-    Address, Namespace, ThreadPart, Walk, flags_of, full_type_name, memory, mro, type_flag, type_name,
-    type_of, word,
+    Address, Namespace, ThreadPart, Walk, flags_of, full_type_name, memory, type_flag, type_name, type_of,
+    word,
 };
 use crate::cpython::memory::{SIZE, is_subtype};
 
@@ -50,11 +51,13 @@ impl Walk<'_> {
                 (ObjectKind::Namespace, detail)
             } else if class == memory::cell_type() {
                 (ObjectKind::Cell, String::new())
-            } else if let Some(n) = number_of_items(at, class) {
+            } else if let Some(n) = number_of_items(at, class, self.special.deque) {
                 (ObjectKind::Container, format!("{type_name} of {n}"))
             } else {
                 match full_type_name(class).as_str() {
-                    "function" => (ObjectKind::Function, format!("function {}", self.name_of_function(at))),
+                    _ if class == self.special.function => {
+                        (ObjectKind::Function, format!("function {}", name_of_function(at)))
+                    }
                     "method" => (ObjectKind::Function, "bound method".to_owned()),
                     "builtin_function_or_method" => (ObjectKind::Function, String::new()),
                     "frame" | "generator" | "coroutine" | "async_generator" => {
@@ -72,7 +75,7 @@ impl Walk<'_> {
 }
 
 /// How many items a container has.
-unsafe fn number_of_items(at: Address, class: Address) -> Option<usize> {
+unsafe fn number_of_items(at: Address, class: Address, deque: Address) -> Option<usize> {
     // SAFETY: the caller has an object that is alive, and its type.
     unsafe {
         let flags = flags_of(class);
@@ -86,7 +89,7 @@ unsafe fn number_of_items(at: Address, class: Address) -> Option<usize> {
         if sets.into_iter().any(|set| is_subtype(class, set)) {
             return usize::try_from(ffi::PySet_Size(at as *mut _)).ok();
         }
-        let deque = mro(class).into_iter().any(|class| full_type_name(class) == "collections.deque");
+        let deque = is_subtype(class, deque);
         deque.then(|| word(at + SIZE))
     }
 }
