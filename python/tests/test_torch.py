@@ -37,8 +37,15 @@ def quiet() -> Any:
     gc.enable()
 
 
+def everything() -> List[Any]:
+    """What the collector knows, and the saved tensors that it does not know."""
+    objects = gc.get_objects()
+    lists = [value for value in objects if type(value) is list]
+    return objects + [value for value in gc.get_referents(*lists) if type(value) is torch._C._autograd.SavedTensor]
+
+
 def read(roots: Any = None, **options: Any) -> Graph:
-    return _native.torch_graph(gc.get_objects(), roots, **options)
+    return _native.torch_graph(everything(), roots, **options)
 
 
 class Recorder(TorchDispatchMode):
@@ -91,7 +98,7 @@ def reachable(start: Iterable[Any]) -> List[Any]:
 
 def held_by(*start: Any) -> Set[int]:
     """Addresses of the storages that these objects hold, in Python and in torch: a walk as the tool makes it, in slow steps."""
-    objects = gc.get_objects()
+    objects = everything()
     roots: List[Any] = list(start)
     while True:
         roots = reachable(roots)
@@ -151,12 +158,16 @@ def test_every_owner_that_torch_counts_is_found(name: str) -> None:
 def test_looking_changes_nothing(name: str) -> None:
     kept = SCENARIOS[name]()
     objects = gc.get_objects()
-    tensors = [value for value in objects if isinstance(value, torch.Tensor) and value.layout == torch.strided]
-    storages = [tensor.untyped_storage()._cdata for tensor in tensors]
-    loose = [(value, value.layout) for value in objects if isinstance(value, torch.Tensor)]
+    tensors = [value for value in objects if type(value) in (torch.Tensor, torch.nn.Parameter)]
+    storages = []
+    for tensor in tensors:
+        try:
+            storages.append(tensor.untyped_storage()._cdata)
+        except (NotImplementedError, RuntimeError):  # Sparse and nested ones have none.
+            pass
 
     def counts() -> List[Tuple[int, ...]]:
-        per_tensor = [(tensor._use_count(), sys.getrefcount(tensor)) for tensor, _ in loose]
+        per_tensor = [(tensor._use_count(), sys.getrefcount(tensor)) for tensor in tensors]
         per_object = [(sys.getrefcount(value),) for value in objects]
         return per_tensor + per_object + [(torch._C._storage_Use_Count(storage),) for storage in storages]
 

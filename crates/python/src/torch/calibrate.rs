@@ -419,8 +419,14 @@ impl Search {
             });
             rows.len() > 1 && are.all(|is| is)
         });
-        let mut at =
-            SavedAt { size, hooks, packed: Vec::new(), functions: Vec::new(), fields: FxHashMap::default() };
+        let mut at = SavedAt {
+            size,
+            hooks,
+            owned: self.owned(),
+            packed: Vec::new(),
+            functions: Vec::new(),
+            fields: FxHashMap::default(),
+        };
         if let Some(hooks) = hooks {
             let held: Vec<_> = rows
                 .iter()
@@ -451,6 +457,21 @@ impl Search {
             }
         }
         Some(at)
+    }
+
+    /// Where it says that a saved tensor belongs to its Python object: set in the ones and not in the others.
+    fn owned(&mut self) -> Option<usize> {
+        let [owned, borrowed] =
+            ["owned saved tensors", "borrowed saved tensors"].map(|table| self.columns(table, 0, 1));
+        (IN_PYBIND + 8..128).find(|at| {
+            let mut is =
+                |object: usize, flag: u8| self.memory.byte(object + at).is_some_and(|byte| byte & 1 == flag);
+            let mut told = |rows: &[(usize, usize)], flag: u8| {
+                rows.len() > 1 && rows.iter().all(|&(object, _)| is(object, flag))
+            };
+            // One bit among others: bytes of pointers are even, or differ.
+            at.is_multiple_of(8) && told(&owned, 1) && told(&borrowed, 0)
+        })
     }
 
     /// Asks the getters of all generated types, if they tell the truth of real functions.

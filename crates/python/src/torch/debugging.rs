@@ -51,8 +51,7 @@ fn graph(
     }
     let layout = &without_fields;
     let kinds = Kinds::new(py, layout)?;
-    let (mut tensors, mut storages, mut functions, mut contexts) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let [mut tensors, mut storages, mut functions, mut contexts, mut saved] = [const { Vec::new() }; 5];
     let mut numbers = FxHashMap::default();
     for (number, object) in objects.iter().enumerate() {
         numbers.insert(object.as_ptr() as usize, number as u32);
@@ -64,10 +63,17 @@ fn graph(
             Some(Kind::Storage) => storages.push(address),
             Some(Kind::Function) => functions.push(address),
             Some(Kind::Context) => contexts.push(address),
+            Some(Kind::SavedTensor) => saved.push(address),
             None => {}
         }
     }
-    let roots = Roots { tensors: &tensors, storages: &storages, functions: &functions, contexts: &contexts };
+    let roots = Roots {
+        tensors: &tensors,
+        storages: &storages,
+        functions: &functions,
+        contexts: &contexts,
+        saved: &saved,
+    };
     let started = std::time::Instant::now();
     let graph = read(layout, roots, &|address| numbers.get(&address).copied());
     Ok((graph, started.elapsed().as_secs_f64()))

@@ -172,7 +172,24 @@ def _saved_by_real_functions(torch, keep, tables):
     tables["saved lists"] = [(id(function), id(type(function)), *(id(one) for one in saved))]
 
 
-_PARTS = (_tensors, _counts, _graph, _views, _custom_functions, _hooks, _saved_by_real_functions)
+def _owned_saved_tensors(torch, keep, tables):
+    """Saved tensors that belong to Python objects, which checkpoints hold from torch 2.13 on; and such objects that belong to functions."""
+    make = getattr(torch._C._autograd, "_make_saved_tensor", None)
+    owned, borrowed = [], []
+    for count in (2, 3) if make is not None else ():
+        leaf = _leaf(torch, keep, count)
+        saved = make(leaf, is_output=False)
+        output = leaf.sin()
+        function = output.grad_fn
+        of_function = function._raw_saved_self
+        keep.append((saved, output, function, of_function))
+        owned.append((id(saved), leaf._cdata))
+        borrowed.append((id(of_function), leaf._cdata))
+    tables["owned saved tensors"] = owned
+    tables["borrowed saved tensors"] = borrowed
+
+
+_PARTS = (_tensors, _counts, _graph, _views, _custom_functions, _hooks, _saved_by_real_functions, _owned_saved_tensors)
 
 
 def _build(result):

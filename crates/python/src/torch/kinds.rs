@@ -14,6 +14,8 @@ pub(crate) enum Kind {
     Function,
     /// The `ctx` of a custom function.
     Context,
+    /// A saved tensor as Python sees it; from torch 2.13 on it may own what was saved.
+    SavedTensor,
 }
 
 /// Where a type keeps the function that frees its instances: the same since Python 3.0.
@@ -24,6 +26,7 @@ pub(crate) struct Kinds {
     tensor: Py<PyType>,
     storage: Py<PyType>,
     context: Py<PyType>,
+    saved: Option<Py<PyType>>,
     wrappers_freed_by: Option<u64>,
 }
 
@@ -36,7 +39,9 @@ impl Kinds {
         let tensor = kind("TensorBase").or_else(|_| kind("_TensorBase"))?;
         let storage = kind("StorageBase")?;
         let context = kind("_FunctionBase")?;
-        Ok(Self { tensor, storage, context, wrappers_freed_by: layout.wrappers_freed_by })
+        let saved = native.getattr("_autograd").and_then(|autograd| autograd.getattr("SavedTensor"));
+        let saved = saved.ok().and_then(|saved| saved.cast_into::<PyType>().ok()).map(Bound::unbind);
+        Ok(Self { saved, tensor, storage, context, wrappers_freed_by: layout.wrappers_freed_by })
     }
 
     /// What instances of the type are; `None` if they are nothing of torch.
@@ -55,6 +60,9 @@ impl Kinds {
         }
         if is(&self.context) {
             return Some(Kind::Context);
+        }
+        if self.saved.as_ref().is_some_and(is) {
+            return Some(Kind::SavedTensor);
         }
         let freed_by = self.wrappers_freed_by?;
         // SAFETY: a type is alive as long as it is borrowed, and every type object has this word.

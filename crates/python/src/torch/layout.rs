@@ -119,6 +119,8 @@ pub(crate) struct SavedAt {
     pub(crate) packed: Vec<usize>,
     /// Of the pointers to functions that it holds when it is packed.
     pub(crate) functions: Vec<usize>,
+    /// Of the byte, in a Python object, whose lowest bit says that a saved tensor belongs to it. `None` where there are no such objects.
+    pub(crate) owned: Option<usize>,
     /// What functions of each class save, by the last part of the class's name.
     pub(crate) fields: FxHashMap<String, Vec<Field>>,
 }

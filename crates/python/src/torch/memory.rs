@@ -5,20 +5,24 @@
 
 use std::fs::File;
 
-/// Bytes that are copied at once: a page, the unit in which memory is mapped or not.
-const LINE: usize = 4096;
+/// The unit in which memory is mapped or not.
+const PAGE: usize = 4096;
+/// Pages that are copied at once: objects of one graph lie near each other, and a call costs as much as copying two pages.
+const PAGES: usize = 4;
+/// Bytes that are copied at once.
+const LINE: usize = PAGE * PAGES;
 /// Lines kept. What was read last in each slot stays, so the memory used is bounded however large the heap is.
-const LINES: usize = 4096;
+const LINES: usize = 1024;
 /// No line.
 const EMPTY: usize = usize::MAX;
 
 /// A cache of copies of this process's memory, each made once and kept until its slot is needed. Make a new one for each reading: copies grow stale.
 pub(crate) struct Memory {
     source: Source,
-    /// The number of the page in each slot.
+    /// The number of the line in each slot.
     tags: Vec<usize>,
-    /// Whether that page could be read.
-    readable: Vec<bool>,
+    /// Which of its pages could be read.
+    readable: Vec<[bool; PAGES]>,
     bytes: Vec<u8>,
 }
 
@@ -40,7 +44,7 @@ impl Memory {
             let mut memory = Self {
                 source,
                 tags: vec![EMPTY; LINES],
-                readable: vec![false; LINES],
+                readable: vec![[false; PAGES]; LINES],
                 bytes: vec![0; LINES * LINE],
             };
             (memory.word(address) == Some(known[0])).then_some(memory)
@@ -49,9 +53,8 @@ impl Memory {
 
     /// The eight bytes at `address`, which need not be aligned.
     pub(crate) fn word(&mut self, address: usize) -> Option<u64> {
-        let within = address % LINE;
-        if within <= LINE - 8 {
-            let at = self.line(address / LINE)? + within;
+        if address % PAGE <= PAGE - 8 {
+            let at = self.place(address)?;
             let bytes = self.bytes.get(at..at + 8)?;
             return Some(u64::from_le_bytes(bytes.try_into().ok()?));
         }
@@ -101,23 +104,37 @@ impl Memory {
     fn copy(&mut self, address: usize, into: &mut [u8]) -> Option<()> {
         for (offset, byte) in into.iter_mut().enumerate() {
             let address = address.checked_add(offset)?;
-            let line = self.line(address / LINE)?;
-            *byte = *self.bytes.get(line + address % LINE)?;
+            let place = self.place(address)?;
+            *byte = *self.bytes.get(place)?;
         }
         Some(())
     }
 
-    /// Where in `bytes` the page with this number lies.
-    fn line(&mut self, page: usize) -> Option<usize> {
-        let slot = page % LINES;
-        let start = slot * LINE;
-        if *self.tags.get(slot)? != page {
-            let into = self.bytes.get_mut(start..start + LINE)?;
-            let read = page.checked_mul(LINE).is_some_and(|address| self.source.read(address, into));
-            *self.tags.get_mut(slot)? = page;
-            *self.readable.get_mut(slot)? = read;
+    /// Where in `bytes` the copy of the byte at this address lies.
+    fn place(&mut self, address: usize) -> Option<usize> {
+        let line = address / LINE;
+        let slot = line % LINES;
+        if *self.tags.get(slot)? != line {
+            self.fill(slot, line)?;
         }
-        self.readable.get(slot)?.then_some(start)
+        let page = address / PAGE % PAGES;
+        self.readable.get(slot)?.get(page)?.then_some(slot * LINE + address % LINE)
+    }
+
+    #[cold]
+    fn fill(&mut self, slot: usize, line: usize) -> Option<()> {
+        let into = self.bytes.get_mut(slot * LINE..(slot + 1) * LINE)?;
+        let address = line * LINE;
+        let mut readable = [self.source.read(address, into); PAGES];
+        if readable == [false; PAGES] {
+            // One page that is not mapped spoils the whole.
+            for (page, into) in into.chunks_exact_mut(PAGE).enumerate() {
+                *readable.get_mut(page)? = self.source.read(address + page * PAGE, into);
+            }
+        }
+        *self.tags.get_mut(slot)? = line;
+        *self.readable.get_mut(slot)? = readable;
+        Some(())
     }
 }
 
@@ -151,5 +168,5 @@ impl Source {
 
 /// Whether an object with pointers in it can lie at this address: aligned, not in the first page, in the lower half of the address space.
 pub(crate) fn can_be_object(address: usize) -> bool {
-    address.is_multiple_of(8) && address >= LINE && (address as u64) >> 47 == 0
+    address.is_multiple_of(8) && address >= PAGE && (address as u64) >> 47 == 0
 }

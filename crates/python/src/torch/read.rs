@@ -5,6 +5,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::class::{ClassId, Classes, Family};
+use super::getters::IN_PYBIND;
 use super::graph::{Device, Edge, Function, Graph, Label, Node, Owners, Storage, Tensor};
 use super::layout::{Count, Held, Layout};
 use super::memory::Memory;
@@ -33,6 +34,8 @@ pub(crate) struct Roots<'a> {
     pub(crate) functions: &'a [usize],
     /// The `ctx` of custom functions.
     pub(crate) contexts: &'a [usize],
+    /// Saved tensors as Python sees them.
+    pub(crate) saved: &'a [usize],
 }
 
 /// Reads all that can be reached from `roots`. `number` tells the number of a Python object by its address, and `None` for an address at which no live one is: only
@@ -101,17 +104,21 @@ impl Reader<'_> {
         for &object in roots.contexts {
             self.context_root(object);
         }
-        // Whatever is found is put at the end of its list, so three cursors visit everything once, however deep the graph is.
+        for &object in roots.saved {
+            self.saved_root(object);
+        }
+        // Whatever is found is put at the end of its list, so two cursors visit everything once, however deep the graph is.
         let (mut tensors, mut functions) = (0, 0);
         loop {
-            if let Some(function) = self.graph.functions.get(functions) {
-                let (address, class) = (function.address, function.class);
-                self.function(functions as u32, address, class);
-                functions += 1;
-            } else if let Some(tensor) = self.graph.tensors.get(tensors) {
+            // Tensors first: they lie near the function that saved them, in memory that was just copied.
+            if let Some(tensor) = self.graph.tensors.get(tensors) {
                 let (address, class) = (tensor.address, tensor.class);
                 self.tensor(tensors as u32, address, class);
                 tensors += 1;
+            } else if let Some(function) = self.graph.functions.get(functions) {
+                let (address, class) = (function.address, function.class);
+                self.function(functions as u32, address, class);
+                functions += 1;
             } else {
                 break;
             }
@@ -192,6 +199,16 @@ impl Reader<'_> {
             && let Some(saved) = at.saved
         {
             self.saved_list(Node::Object(number), object + saved, 0);
+        }
+    }
+
+    fn saved_root(&mut self, object: usize) {
+        let Some(owned) = self.layout.saved.as_ref().and_then(|saved| saved.owned) else { return };
+        let Some(number) = (self.number)(object) else { return };
+        if self.memory.byte(object + owned).is_some_and(|flags| flags & 1 == 1)
+            && let Some(saved) = self.memory.pointer(object + IN_PYBIND)
+        {
+            self.saved(Node::Object(number), saved, 0);
         }
     }
 
