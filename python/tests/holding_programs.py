@@ -1,33 +1,63 @@
-"""Runs a program of corpus/holders and writes down who holds its memory at the moment that it chooses.
+"""Runs programs of corpus/holders, each in a process of its own, and writes down who holds their memory when they ask.
 
-    python holding_programs.py PROGRAM OUTPUT
+    python holding_programs.py DIRECTORY NAME...
+
+For each program ``DIRECTORY/NAME.json`` has the answer and ``DIRECTORY/NAME.status`` its exit status. torch is imported once for all.
 """
 
 from __future__ import annotations
 
 import builtins
 import os
-import runpy
 import sys
+import types
+from pathlib import Path
+
+import torch
 
 import vramscope
 
+PROGRAMS = Path(__file__).resolve().parents[2] / "corpus" / "holders" / "programs"
 
-def main() -> None:
-    program, output = sys.argv[1:3]
-    with open(output, "w", encoding="utf-8") as file:
-        pass
+
+def run(program: Path, output: Path) -> None:
+    """Runs one program as ``__main__``."""
 
     def check() -> None:
-        document = vramscope.holders(device=os.environ.get("DEVICE", "cpu")).to_json()
-        with open(output, "w", encoding="utf-8") as file:
-            file.write(document)
+        output.write_text(vramscope.holders(device=os.environ.get("DEVICE", "cpu")).to_json(), encoding="utf-8")
 
-    builtins.vramscope_check = check  # type: ignore[attr-defined]
-    sys.argv = [program]
-    sys.path[0] = os.path.dirname(program)
-    runpy.run_path(program, run_name="__main__")
+    setattr(builtins, "vramscope_check", check)
+    sys.argv = [str(program)]
+    sys.path[0] = str(program.parent)
+    main = types.ModuleType("__main__")
+    main.__file__ = str(program)
+    main.__dict__["__builtins__"] = builtins
+    sys.modules["__main__"] = main
+    exec(compile(program.read_text(encoding="utf-8"), str(program), "exec"), main.__dict__)
+
+
+def main() -> None:
+    directory = Path(sys.argv[1])
+    # Learns what torch's objects look like once, not in each program.
+    vramscope.holders(device="cpu")
+    for name in sys.argv[2:]:
+        process = os.fork()
+        if process == 0:
+            quiet = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(quiet, 1)
+            status = 0
+            try:
+                run(PROGRAMS / f"{name}.py", directory / f"{name}.json")
+            except SystemExit as end:
+                status = end.code if isinstance(end.code, int) else int(end.code is not None)
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+                status = 1
+            os._exit(status)
+        _, status = os.waitpid(process, 0)
+        (directory / f"{name}.status").write_text(str(status), encoding="utf-8")
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)
     main()

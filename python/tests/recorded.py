@@ -12,16 +12,19 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import vramscope
+
 HERE = Path(__file__).resolve().parent
 FAKE = HERE / "fake"
-PACKAGE = HERE.parent
+PACKAGE = Path(vramscope.__file__).resolve().parents[1]
 
 
 def environment(fake: bool = True, **more: str) -> dict[str, str]:
     """The environment of a program: a torch with a make-believe device, or the installed one."""
     cleared = ("VRAMSCOPE_", "RANK", "WORLD_SIZE", "PYTHONPATH", "PYTHONWARNINGS")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(cleared)}
-    paths = [str(PACKAGE), *([str(FAKE)] if fake else [])]
+    # The make-believe torch first, as the package may lie beside a real one.
+    paths = [*([str(FAKE)] if fake else []), str(PACKAGE)]
     return {**kept, "PYTHONPATH": os.pathsep.join(paths), **more}
 
 

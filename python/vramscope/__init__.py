@@ -7,6 +7,13 @@ CUDA, no torch, or no recording. Sizes are in bytes, times in seconds.
 
 from __future__ import annotations
 
-from vramscope.api import holders, phase, report, snapshot, start, step, stop, watch
+from vramscope.api import holders, is_recording, phase, report, snapshot, start, step, stop, watch
 
-__all__ = ["holders", "phase", "report", "snapshot", "start", "step", "stop", "watch"]
+__all__ = ["holders", "is_recording", "phase", "report", "snapshot", "start", "step", "stop", "watch"]
+
+
+def load_ipython_extension(shell: object) -> None:
+    """``%load_ext vramscope``: adds ``%vramscope`` and ``%%vramscope`` to a notebook."""
+    from vramscope import magic
+
+    magic.register(shell)

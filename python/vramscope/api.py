@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    import torch
+
+    from vramscope._native import Holders
     from vramscope.recorder import Recorder
 
 
@@ -64,6 +67,12 @@ def stop() -> str | None:
     return recorder.options.directory if recorder.directory is not None else None
 
 
+def is_recording() -> bool:
+    """Whether this process is recorded now, by ``vramscope run`` or :func:`start`."""
+    recorder = _recorder()
+    return recorder is not None and recorder.is_on
+
+
 def step() -> None:
     """Say that a step of the program has ended. From the first call on, only this counts as a step."""
     recorder = _recorder()
@@ -94,12 +103,13 @@ def snapshot(path: str | None = None) -> str | None:
     return path
 
 
-def holders(min_bytes: int = 0, device: int | None = None) -> Any:
+def holders(min_bytes: int = 0, device: int | str | torch.device | None = None) -> Holders:
     """Find who holds the memory of tensors in this process.
 
     Args:
-        min_bytes: Leave out holders of fewer bytes.
-        device: Look at this device only.
+        min_bytes: Holders of fewer bytes are summed into one row for each class.
+        device: Look at this device only: ``1``, ``"cuda:1"``, ``"cuda"`` (all) or ``"cpu"``. Without it, all CUDA devices
+            where CUDA is in use, and the CPU otherwise.
 
     Returns:
         An object that prints as text and has ``to_dict()`` (schema ``vramscope.holders/1``).

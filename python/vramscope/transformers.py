@@ -13,9 +13,9 @@ except ImportError as error:
 
 
 class VramscopeCallback(TrainerCallback):
-    """Records the training: a step for each step of the optimizer, and evaluation as a phase.
+    """Records the training: a step for each step of the optimizer.
 
-    A ``vramscope run`` around the program does the same without a callback; with both, this one only marks steps and phases.
+    A ``vramscope run`` around the program does the same without a callback; with both, this one only marks steps.
     """
 
     def __init__(self) -> None:
@@ -30,10 +30,6 @@ class VramscopeCallback(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """One step of the optimizer is done."""
         vramscope.step()
-
-    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Evaluation is done; the trainer says so only at its end."""
-        vramscope.mark("evaluation ended")
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Stops what :meth:`on_train_begin` started."""

@@ -24,11 +24,20 @@ pub(super) enum Special {
     HidesDict,
 }
 
+/// Types of which all instances are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Which {
+    /// This one and those derived from it.
+    DerivedFrom(Address),
+    /// Those whose instances are freed by the function at this address: types that are made in C for one purpose, without a common base.
+    FreedBy(Address),
+}
+
 /// A type of which all instances are wanted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interest {
-    /// The type. Those derived from it are meant too.
-    pub(crate) base: Address,
+    /// Which types.
+    pub(crate) which: Which,
     /// What the instances are given back as; not 0. The first interest that fits counts.
     pub(crate) tag: u8,
 }
@@ -155,7 +164,12 @@ impl Kinds {
         } else {
             Special::No
         };
-        let tag = self.interests.iter().find(|i| derives(i.base)).map_or(0, |i| i.tag);
+        let is_meant = |interest: &&Interest| match interest.which {
+            Which::DerivedFrom(base) => derives(base),
+            // SAFETY: it is a type.
+            Which::FreedBy(function) => (unsafe { word(class + type_field::FREED_BY) }) == function,
+        };
+        let tag = self.interests.iter().find(is_meant).map_or(0, |i| i.tag);
         Kind { traverse: traverse.filter(|_| collected), is_gc, collected, special: is, tag }
     }
 }

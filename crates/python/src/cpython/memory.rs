@@ -28,6 +28,7 @@ pub(super) const GC_HEADER: usize = 16;
 pub(super) mod type_field {
     pub(crate) const NAME: usize = 24;
     pub(crate) const BASIC_SIZE: usize = 32;
+    pub(crate) const FREED_BY: usize = 48;
     pub(crate) const ITEM_SIZE: usize = 40;
     pub(crate) const FLAGS: usize = 168;
     pub(crate) const TRAVERSE: usize = 184;

@@ -32,7 +32,7 @@ use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 use vramscope_heap::{Edges, Root};
 
-pub(crate) use kinds::Interest;
+pub(crate) use kinds::{Interest, Which};
 pub(crate) use memory::Address;
 
 use graph::{BASE_OF_ARRAY, Graph};
@@ -290,14 +290,15 @@ impl Walk<'_> {
 }
 
 /// Turns the collector off while addresses are held: making objects could start it.
-struct CollectionOff<'py> {
+pub(crate) struct CollectionOff<'py> {
     was_on: Option<Bound<'py, PyModule>>,
     /// Addresses are good only while the GIL is held.
     _held: PhantomData<Python<'py>>,
 }
 
 impl<'py> CollectionOff<'py> {
-    fn new(py: Python<'py>) -> PyResult<Self> {
+    /// Until this is dropped.
+    pub(crate) fn new(py: Python<'py>) -> PyResult<Self> {
         let gc = py.import("gc")?;
         let was_on = gc.call_method0("isenabled")?.is_truthy()?;
         if was_on {

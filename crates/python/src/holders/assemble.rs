@@ -1,6 +1,6 @@
 //! From what was found to the graph that is searched.
 
-use vramscope_heap::{Block, BlockState, Heap};
+use vramscope_heap::{Block, BlockState, Heap, Root, RootKind};
 use vramscope_view::holders::Bytes;
 
 use super::Blocks;
@@ -166,6 +166,9 @@ fn held_outside(joined: &Joined<'_>) -> Vec<u32> {
             Some(found) => joined.walk.unexplained(node) > 1 || found.unexplained() > 0,
         })
         .collect();
+    // The walk does not follow references to classes, so whether one is alive cannot be told; it is taken to be, as nearly all are.
+    let is_class = |root: &&Root| matches!(root.kind, RootKind::OwnClass | RootKind::LibraryClass);
+    held.extend(joined.walk.roots.iter().filter(is_class).map(|root| root.node));
     let python = joined.walk.n_nodes();
     held.extend((python..joined.n_nodes()).filter(|&node| owners(node).is_some_and(|found| found.unexplained() > 0)));
     held

@@ -33,6 +33,7 @@ impl<'py> Joined<'py> {
             storages: &addresses(&[tag::STORAGE]),
             functions: &addresses(&[tag::FUNCTION]),
             contexts: &addresses(&[tag::CONTEXT]),
+            saved: &addresses(&[tag::SAVED]),
         };
         let torch = read(layout, roots, &|address| walk.node_at(address));
         let mut n_nodes = walk.n_nodes();

@@ -20,8 +20,9 @@ use pyo3::prelude::*;
 use vramscope_heap::{Options, find_holders};
 use vramscope_view::holders::{Bytes, HoldersFile};
 
-use crate::cpython::{self, Address, Interest};
+use crate::cpython::{self, Address, CollectionOff, Interest, Which};
 use crate::torch;
+use crate::torch::layout::Layout;
 use allocator::{AllocatorBlock, Choice};
 
 pub(crate) use answer::PyHolders;
@@ -45,6 +46,7 @@ pub(crate) mod tag {
     pub(crate) const FUNCTION: u8 = 5;
     pub(crate) const MODULE: u8 = 6;
     pub(crate) const OPTIMIZER: u8 = 7;
+    pub(crate) const SAVED: u8 = 8;
 }
 
 /// Looks.
@@ -58,12 +60,14 @@ pub(crate) fn look(py: Python<'_>, request: &Request) -> PyResult<HoldersFile> {
             "torch has not been imported, so no tensor can hold memory\nhint: call `holders()` in the program that uses torch",
         ));
     }
+    // What waits for the collector is to be seen, and what is made here to look could start it.
+    let _collection = CollectionOff::new(py)?;
     let choice = Choice::of(py, request.device.as_deref())?;
     let layout = torch::layout(py)?.as_ref().map_err(|reason| {
         PyRuntimeError::new_err(format!("this torch cannot be read: {reason}\nhint: please report it, with `python -c 'import torch; print(torch.__version__)'`"))
     })?;
     let blocks = allocator::blocks(py, &choice)?;
-    let interests = interests(py)?;
+    let interests = interests(py, layout)?;
     let options = cpython::Options { interests, nn_module_tag: tag::MODULE, ..cpython::Options::default() };
     let walk = cpython::walk(py, &options)?;
     // Nothing of Python runs from here on.
@@ -78,7 +82,7 @@ pub(crate) fn look(py: Python<'_>, request: &Request) -> PyResult<HoldersFile> {
 }
 
 /// The types whose instances say what memory is.
-fn interests(py: Python<'_>) -> PyResult<Vec<Interest>> {
+fn interests(py: Python<'_>, layout: &Layout) -> PyResult<Vec<Interest>> {
     let native = py.import("torch._C")?;
     let nn = py.import("torch.nn")?;
     let tensor = native.getattr("TensorBase").or_else(|_| native.getattr("_TensorBase"))?;
@@ -93,7 +97,16 @@ fn interests(py: Python<'_>) -> PyResult<Vec<Interest>> {
     if let Ok(optim) = py.import("sys")?.getattr("modules")?.get_item("torch.optim") {
         interests.push((optim.getattr("Optimizer")?, tag::OPTIMIZER));
     }
-    Ok(interests.into_iter().map(|(base, tag)| Interest { base: base.as_ptr() as Address, tag }).collect())
+    if let Ok(saved) = native.getattr("_autograd").and_then(|autograd| autograd.getattr("SavedTensor")) {
+        interests.push((saved, tag::SAVED));
+    }
+    let which = |base: &Bound<'_, PyAny>| Which::DerivedFrom(base.as_ptr() as Address);
+    let mut interests: Vec<Interest> =
+        interests.iter().map(|(base, tag)| Interest { which: which(base), tag: *tag }).collect();
+    if let Some(function) = layout.wrappers_freed_by {
+        interests.push(Interest { which: Which::FreedBy(function as Address), tag: tag::FUNCTION });
+    }
+    Ok(interests)
 }
 
 /// Who holds the memory of tensors; see `vramscope.holders`.

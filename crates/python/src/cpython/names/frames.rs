@@ -9,6 +9,9 @@ use crate::cpython::{Frame, FrameAt, threads};
 /// What is called a temporary: what lies on the evaluation stack.
 const TEMPORARY: &str = "<temporary>";
 
+/// A frame object's own fields take less.
+const LARGEST_HEADER: usize = 256;
+
 /// The frame that a node is, or that it owns.
 #[derive(Clone, Copy)]
 pub(super) enum FrameOf<'a> {
@@ -16,6 +19,8 @@ pub(super) enum FrameOf<'a> {
     Running(&'a Frame),
     /// It waits, or is done; where it is.
     Resting(Address),
+    /// It is done, and lives on in a traceback; where it is. Its variables are attributes of what keeps it.
+    Ended(Address),
 }
 
 impl Walk<'_> {
@@ -30,7 +35,12 @@ impl Walk<'_> {
         let class = unsafe { type_of(object) };
         let frame = if class == self.special.frame {
             // SAFETY: it is a frame object, and the layout has been found to be true.
-            layout.of_object.map_or(object, |field| unsafe { word(object + field) })
+            let at = layout.of_object.map_or(object, |field| unsafe { word(object + field) });
+            // What has ended was moved into the object; what waits lies in its generator. (Before 3.11 all lie in the object.)
+            if layout.of_object.is_some() && at.wrapping_sub(object) < LARGEST_HEADER {
+                return Some(FrameOf::Ended(at));
+            }
+            at
         } else if self.special.generators.contains(&class)
             && let Generator::Around(distance) = layout.generator
         {
@@ -46,17 +56,17 @@ impl Walk<'_> {
         match (frame, &self.trusted.frames) {
             (FrameOf::Running(frame), _) => frame.function.clone(),
             // SAFETY: it is a frame; its code has a name.
-            (FrameOf::Resting(at), Some(layout)) => unsafe {
+            (FrameOf::Resting(at) | FrameOf::Ended(at), Some(layout)) => unsafe {
                 let code = threads::code(layout, at);
                 code.and_then(|code| text(word(code + layout.code_fields.name))).unwrap_or_default()
             },
-            (FrameOf::Resting(_), None) => String::new(),
+            (FrameOf::Resting(_) | FrameOf::Ended(_), None) => String::new(),
         }
     }
 
     /// Whether a frame's variables are in this dict: that of a class or of a module that is being made.
     pub(super) fn has_locals(&self, frame: FrameOf<'_>, dict: Address) -> bool {
-        let (FrameOf::Resting(at) | FrameOf::Running(&Frame { at: FrameAt::Memory(at), .. })) = frame else {
+        let (FrameOf::Resting(at) | FrameOf::Ended(at) | FrameOf::Running(&Frame { at: FrameAt::Memory(at), .. })) = frame else {
             return false;
         };
         // SAFETY: it is a frame of that layout.
@@ -67,6 +77,9 @@ impl Walk<'_> {
     pub(super) fn local(&self, frame: FrameOf<'_>, name: String) -> Reference {
         // The first variable of a comprehension has a name that nobody gave it.
         let name = if name.starts_with('.') { TEMPORARY.to_owned() } else { name };
+        if matches!(frame, FrameOf::Ended(_)) {
+            return Reference::Attribute(name);
+        }
         Reference::Local { function: self.function_of(frame), name }
     }
 
@@ -74,7 +87,7 @@ impl Walk<'_> {
     pub(super) fn in_frame(&self, frame: FrameOf<'_>, to: u32) -> Reference {
         let value = self.address(to);
         let at = match frame {
-            FrameOf::Resting(at) => at,
+            FrameOf::Resting(at) | FrameOf::Ended(at) => at,
             FrameOf::Running(Frame { at: FrameAt::Memory(at), .. }) => *at,
             FrameOf::Running(Frame { at: FrameAt::Stack, .. }) => {
                 return self.local(frame, TEMPORARY.to_owned());
