@@ -469,17 +469,16 @@ impl Reader<'_> {
 
     fn guess(&mut self, this: Node, address: usize, class: ClassId, from: usize) {
         *self.guessed.entry(class).or_default() += 1;
-        let layout = self.layout;
-        let Some(saved) = &layout.saved else { return };
-        for found in scan::saved(&mut self.memory, &mut self.classes, address, from, saved.size, saved.hooks)
-        {
+        let Some(saved) = &self.layout.saved else { return };
+        let Some(hooks) = saved.hooks else { return };
+        for found in scan::saved(&mut self.memory, &mut self.classes, address, from, saved.size, hooks) {
             match found {
+                Found::Saved(place) => self.saved(this, place, 0),
                 Found::Tensor(tensor) => {
                     if let Some(tensor) = self.tensor_at(tensor) {
                         self.edge(this, tensor, Label::Saved(0));
                     }
                 }
-                Found::Hooks(hooks) => self.packed(this, hooks, 0),
             }
         }
     }

@@ -7,15 +7,18 @@ use super::memory::Memory;
 const UNKNOWN_SIZE: usize = 512;
 /// No object of one class is larger.
 const LARGEST: usize = 16 << 10;
+/// Bytes of a list: three pointers.
+const LIST: usize = 24;
 /// Longer lists are not believed.
 const LONGEST_LIST: usize = 1 << 16;
 
-/// Something that an object refers to.
+/// Something in a function that looks like what it saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
+    /// The address of a saved tensor.
+    Saved(usize),
+    /// The address of a tensor in a plain list.
     Tensor(usize),
-    /// What packed a saved tensor.
-    Hooks(usize),
 }
 
 /// How many bytes of the object at `address` may be looked through. The GNU allocator writes the size of a block in front of it; whether that is the allocator is told by the
@@ -54,71 +57,95 @@ pub(crate) fn tensors(memory: &mut Memory, classes: &mut Classes, address: usize
     found
 }
 
-/// What the function at `address` seems to have saved, from the offset `from` on: tensors, tensors that hooks packed, and lists of either. `saved` is the size of a saved tensor.
+/// What the function at `address` seems to have saved, from the offset `from` on. `size` is that of a saved tensor, and `hooks` where it has what packed it.
+///
+/// A word that merely points to a tensor is not enough: fields that were never set keep what was there before. A saved tensor is recognised by its flags as well.
 pub(crate) fn saved(
     memory: &mut Memory,
     classes: &mut Classes,
     address: usize,
     from: usize,
-    saved: usize,
-    hooks: Option<usize>,
+    size: usize,
+    hooks: usize,
 ) -> Vec<Found> {
-    // The last word may lie behind the object, and then holds what was there before it: blocks are multiples of 16 bytes.
-    let end = size(memory, address).saturating_sub(8);
+    let end = self::size(memory, address);
     let mut found = Vec::new();
     let mut at = from;
-    while at < end {
-        let Some(pointer) = memory.pointer(address + at).filter(|&pointer| pointer != address) else {
+    while at + 8 <= end {
+        let place = address + at;
+        if at + size <= end && is_saved(memory, classes, place, hooks) == Some(true) {
+            found.push(Found::Saved(place));
+            at += size;
+        } else if let Some(listed) = list(memory, classes, place, size, hooks) {
+            found.extend(listed);
+            at += LIST;
+        } else {
             at += 8;
-            continue;
-        };
-        match classes.of(memory, pointer) {
-            Some((_, Family::Tensor)) => found.push(Found::Tensor(pointer)),
-            Some((_, Family::SavedHooks)) => found.push(Found::Hooks(pointer)),
-            Some(_) => {}
-            None => {
-                let listed = list(memory, classes, address + at, saved, hooks)
-                    .or_else(|| list(memory, classes, address + at, 8, None));
-                if let Some(listed) = listed {
-                    found.extend(listed);
-                    // The end of the list and of its room.
-                    at += 16;
-                }
-            }
         }
-        at += 8;
     }
     found
 }
 
-/// The list whose three pointers (begin, end, end of room) lie at `place`, if all that is in it is what can be in it.
+/// Whether a saved tensor lies at `place` that holds something; `None` if it cannot be one, not even an empty one.
+fn is_saved(memory: &mut Memory, classes: &mut Classes, place: usize, hooks: usize) -> Option<bool> {
+    let tensor = match memory.word(place)? as usize {
+        0 => false,
+        word => match classes.of(memory, word)?.1 {
+            Family::Tensor => true,
+            Family::Undefined => false,
+            _ => return None,
+        },
+    };
+    let packed = match memory.word(place + hooks)? as usize {
+        0 => false,
+        word => {
+            classes.is(memory, word, Family::SavedHooks).then_some(())?;
+            true
+        }
+    };
+    // Five flags come before the hooks, and the first says that nothing was ever saved here.
+    let flags = memory.word(place + hooks.checked_sub(8)?)?.to_le_bytes();
+    let are_flags = flags.iter().take(5).all(|&flag| flag <= 1);
+    let holds = tensor || packed;
+    (are_flags && !(holds && flags[0] == 1)).then_some(holds)
+}
+
+/// The list whose three pointers (begin, end, end of room) lie at `place`, if all that is in it is what can be in it: saved tensors, or tensors.
 fn list(
     memory: &mut Memory,
     classes: &mut Classes,
     place: usize,
-    stride: usize,
-    hooks: Option<usize>,
+    size: usize,
+    hooks: usize,
 ) -> Option<Vec<Found>> {
-    let [begin, end, room] = [0, 8, 16].map(|at| memory.pointer(place + at));
-    let (begin, end, room) = (begin?, end?, room?);
-    let bytes = end.checked_sub(begin)?;
-    if bytes == 0 || !bytes.is_multiple_of(stride) || bytes / stride > LONGEST_LIST || room < end {
-        return None;
-    }
-    let mut found = Vec::new();
-    for item in (begin..end).step_by(stride) {
-        let word = memory.word(item)? as usize;
-        match classes.of(memory, word) {
-            Some((_, Family::Tensor)) => found.push(Found::Tensor(word)),
-            Some((_, Family::Undefined)) => {}
-            _ if word == 0 => {}
-            _ => return None,
-        }
-        if let Some(packed) = hooks.and_then(|hooks| memory.pointer(item + hooks))
-            && classes.is(memory, packed, Family::SavedHooks)
-        {
-            found.push(Found::Hooks(packed));
+    let begin = memory.pointer(place)?;
+    let end = memory.pointer(place + 8)?;
+    let bytes = end.checked_sub(begin).filter(|&bytes| bytes > 0)?;
+    memory.pointer(place + 16).filter(|&room| room >= end)?;
+    let items = |stride: usize| {
+        (bytes.is_multiple_of(stride) && bytes / stride <= LONGEST_LIST).then(|| (begin..end).step_by(stride))
+    };
+    if let Some(mut items) = items(size) {
+        let found: Option<Vec<_>> = items.try_fold(Vec::new(), |mut found, item| {
+            if is_saved(memory, classes, item, hooks)? {
+                found.push(Found::Saved(item));
+            }
+            Some(found)
+        });
+        if let Some(found) = found.filter(|found| !found.is_empty()) {
+            return Some(found);
         }
     }
+    let found: Option<Vec<_>> = items(8)?
+        .map(|item| match memory.word(item)? as usize {
+            0 => Some(None),
+            word => match classes.of(memory, word)?.1 {
+                Family::Tensor => Some(Some(Found::Tensor(word))),
+                Family::Undefined => Some(None),
+                _ => None,
+            },
+        })
+        .collect();
+    let found: Vec<_> = found?.into_iter().flatten().collect();
     (!found.is_empty()).then_some(found)
 }
