@@ -140,6 +140,9 @@ pub(crate) fn _walk_figures(py: Python<'_>, distrust: bool) -> PyResult<Bound<'_
 fn options(distrust: bool, module: Option<Bound<'_, PyAny>>) -> Options {
     const MODULE: u8 = 1;
     let base = module.map(|module| module.as_ptr() as Address);
-    let interests = base.map(|base| super::Interest { which: super::Which::DerivedFrom(base), tag: MODULE }).into_iter().collect();
+    let interests = base
+        .map(|base| super::Interest { which: super::Which::DerivedFrom(base), tag: MODULE })
+        .into_iter()
+        .collect();
     Options { interests, nn_module_tag: if base.is_some() { MODULE } else { 0 }, distrust }
 }

@@ -18,7 +18,9 @@ impl Walk<'_> {
                 let layout = self.trusted.values.as_ref()?;
                 attributes::inline_values(layout, at)
                     .into_iter()
-                    .find(|&(key, _)| pyo3::ffi::PyUnicode_CompareWithASCIIString(key as *mut _, name.as_ptr()) == 0)
+                    .find(|&(key, _)| {
+                        pyo3::ffi::PyUnicode_CompareWithASCIIString(key as *mut _, name.as_ptr()) == 0
+                    })
                     .map(|(_, value)| value)
             };
             self.graph.find(value?)

@@ -43,7 +43,9 @@ impl Choice {
             _ => None,
         };
         let choice = choice.ok_or_else(|| {
-            PyValueError::new_err(format!("`{device}` is no device whose memory can be told\nhint: say \"cuda\", \"cuda:0\" or \"cpu\""))
+            PyValueError::new_err(format!(
+                "`{device}` is no device whose memory can be told\nhint: say \"cuda\", \"cuda:0\" or \"cpu\""
+            ))
         })?;
         if choice != Self::Cpu && !cuda_is_in_use(py)? {
             return Err(PyRuntimeError::new_err(format!(

@@ -64,7 +64,11 @@ impl PyHolders {
     }
 
     fn __repr__(&self) -> String {
-        format!("<vramscope.Holders of {} in {} holders>", self.file.holders.total, self.file.holders.holders.len())
+        format!(
+            "<vramscope.Holders of {} in {} holders>",
+            self.file.holders.total,
+            self.file.holders.holders.len()
+        )
     }
 }
 

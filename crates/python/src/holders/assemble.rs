@@ -1,6 +1,6 @@
 //! From what was found to the graph that is searched.
 
-use vramscope_heap::{Block, BlockState, Heap, Root, RootKind};
+use vramscope_heap::{Block, BlockState, Heap};
 use vramscope_view::holders::Bytes;
 
 use super::Blocks;
@@ -21,7 +21,12 @@ pub(super) struct Assembled {
 }
 
 /// Puts it together.
-pub(super) fn assemble(joined: &Joined<'_>, blocks: &Blocks, choice: &Choice, watched: &[(Address, String)]) -> Assembled {
+pub(super) fn assemble(
+    joined: &Joined<'_>,
+    blocks: &Blocks,
+    choice: &Choice,
+    watched: &[(Address, String)],
+) -> Assembled {
     let walk = &joined.walk;
     let mut warnings = Vec::new();
     let mut more_edges = walk.more_edges.clone();
@@ -47,7 +52,12 @@ pub(super) fn assemble(joined: &Joined<'_>, blocks: &Blocks, choice: &Choice, wa
         roles: roles::roles(joined),
         storages: joined.storages().map(|(node, _)| node).collect(),
         autograd: joined.functions(),
-        avoided: walk.instances.iter().filter(|(_, tag)| *tag == tag::OPTIMIZER).map(|&(node, _)| node).collect(),
+        avoided: walk
+            .instances
+            .iter()
+            .filter(|(_, tag)| *tag == tag::OPTIMIZER)
+            .map(|&(node, _)| node)
+            .collect(),
         dead,
         hidden: walk.hidden.clone(),
     };
@@ -84,7 +94,9 @@ fn of_allocator(joined: &Joined<'_>, blocks: &[AllocatorBlock], warnings: &mut V
         let before = blocks.partition_point(|b| (b.device, b.address) <= (device, at));
         let index = before.checked_sub(1);
         match index.and_then(|i| Some((i, blocks.get(i)?))) {
-            Some((index, block)) if block.device == device && at < block.address.saturating_add(block.bytes) => {
+            Some((index, block))
+                if block.device == device && at < block.address.saturating_add(block.bytes) =>
+            {
                 memory.edges.push((node, first.saturating_add(index as u32)));
             }
             _ => {
@@ -112,7 +124,9 @@ fn of_storages(joined: &Joined<'_>, choice: &Choice) -> Memory {
             let device = match choice {
                 Choice::Cpu if storage.device.kind == CPU => None,
                 Choice::Cpu => return None,
-                Choice::Cuda(_) => Some(cuda_device(storage.device).filter(|&device| choice.includes(device))?),
+                Choice::Cuda(_) => {
+                    Some(cuda_device(storage.device).filter(|&device| choice.includes(device))?)
+                }
             };
             Some((device, storage.data as u64, storage.bytes, node))
         })
@@ -127,7 +141,14 @@ fn of_storages(joined: &Joined<'_>, choice: &Choice) -> Memory {
                 last.bytes = Bytes(end - last.address);
             }
             _ => {
-                memory.blocks.push(Block { node, address, bytes: Bytes(bytes), device, state: BlockState::Allocated, born: None });
+                memory.blocks.push(Block {
+                    node,
+                    address,
+                    bytes: Bytes(bytes),
+                    device,
+                    state: BlockState::Allocated,
+                    born: None,
+                });
                 node = node.saturating_add(1);
             }
         }
@@ -166,10 +187,9 @@ fn held_outside(joined: &Joined<'_>) -> Vec<u32> {
             Some(found) => joined.walk.unexplained(node) > 1 || found.unexplained() > 0,
         })
         .collect();
-    // The walk does not follow references to classes, so whether one is alive cannot be told; it is taken to be, as nearly all are.
-    let is_class = |root: &&Root| matches!(root.kind, RootKind::OwnClass | RootKind::LibraryClass);
-    held.extend(joined.walk.roots.iter().filter(is_class).map(|root| root.node));
     let python = joined.walk.n_nodes();
-    held.extend((python..joined.n_nodes()).filter(|&node| owners(node).is_some_and(|found| found.unexplained() > 0)));
+    held.extend(
+        (python..joined.n_nodes()).filter(|&node| owners(node).is_some_and(|found| found.unexplained() > 0)),
+    );
     held
 }

@@ -26,7 +26,11 @@ impl<'py> Joined<'py> {
     /// Reads torch's objects from those that the walk found.
     pub(super) fn new(walk: Walk<'py>, layout: &Layout) -> Self {
         let addresses = |wanted: &[u8]| -> Vec<usize> {
-            walk.instances.iter().filter(|(_, tag)| wanted.contains(tag)).filter_map(|&(node, _)| walk.address(node)).collect()
+            walk.instances
+                .iter()
+                .filter(|(_, tag)| wanted.contains(tag))
+                .filter_map(|&(node, _)| walk.address(node))
+                .collect()
         };
         let roots = Roots {
             tensors: &addresses(&[tag::PARAMETER, tag::TENSOR]),
@@ -57,7 +61,8 @@ impl<'py> Joined<'py> {
         for (index, &node) in functions.iter().enumerate() {
             origin.insert(node, Node::Function(index as u32));
         }
-        let mut joined = Self { walk, torch, tensors, storages, functions, n_nodes, labels: FxHashMap::default(), origin };
+        let mut joined =
+            Self { walk, torch, tensors, storages, functions, n_nodes, labels: FxHashMap::default(), origin };
         joined.labels = joined
             .torch
             .edges

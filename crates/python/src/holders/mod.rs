@@ -119,8 +119,15 @@ pub(crate) fn holders(
     watched: Vec<(Address, String)>,
 ) -> PyResult<PyHolders> {
     // A number, a text or a `torch.device`.
-    let device = device.map(|device| device.extract::<u32>().map_or_else(|_| device.str().map(|s| s.to_string()), |n| Ok(format!("cuda:{n}")))).transpose()?;
-    let min_bytes = u64::try_from(min_bytes).map_err(|_| PyValueError::new_err(format!("min_bytes cannot be negative: {min_bytes}")))?;
+    let device = device
+        .map(|device| {
+            device
+                .extract::<u32>()
+                .map_or_else(|_| device.str().map(|s| s.to_string()), |n| Ok(format!("cuda:{n}")))
+        })
+        .transpose()?;
+    let min_bytes = u64::try_from(min_bytes)
+        .map_err(|_| PyValueError::new_err(format!("min_bytes cannot be negative: {min_bytes}")))?;
     let mut file = look(py, &Request { min_bytes, device, watched })?;
     file.time_us = answer::now_us();
     Ok(PyHolders::new(file))

@@ -25,7 +25,8 @@ impl<'a, 'py> JoinedNames<'a, 'py> {
     }
 
     fn tensor(&self, node: u32, tensor: &Tensor) -> Object {
-        let type_name = tensor.object.map_or_else(|| "Tensor".to_owned(), |_| self.joined.walk.object(node).type_name);
+        let type_name =
+            tensor.object.map_or_else(|| "Tensor".to_owned(), |_| self.joined.walk.object(node).type_name);
         let mut detail = format!("{type_name} {:?}", self.joined.torch.shape(tensor));
         if let Some(dtype) = tensor.dtype {
             let _ = write!(detail, " {}", dtype_name(dtype));
@@ -41,7 +42,9 @@ impl Names for JoinedNames<'_, '_> {
     fn object(&self, node: u32) -> Object {
         let torch = &self.joined.torch;
         match self.joined.origin(node) {
-            Some(Node::Tensor(index)) if let Some(tensor) = torch.tensors.get(index as usize) => self.tensor(node, tensor),
+            Some(Node::Tensor(index)) if let Some(tensor) = torch.tensors.get(index as usize) => {
+                self.tensor(node, tensor)
+            }
             Some(Node::Storage(index)) if let Some(storage) = torch.storages.get(index as usize) => Object {
                 kind: ObjectKind::Storage,
                 type_name: "Storage".to_owned(),
@@ -59,11 +62,15 @@ impl Names for JoinedNames<'_, '_> {
             }
             _ if node < self.joined.walk.n_nodes() => self.joined.walk.object(node),
             _ => {
-                let block = self.blocks.as_ref().and_then(|blocks| blocks.get((node - self.joined.n_nodes()) as usize));
+                let block = self
+                    .blocks
+                    .as_ref()
+                    .and_then(|blocks| blocks.get((node - self.joined.n_nodes()) as usize));
                 Object {
                     kind: ObjectKind::Block,
                     type_name: "block".to_owned(),
-                    detail: block.map_or_else(String::new, |block| format!("block of {}", Bytes(block.bytes))),
+                    detail: block
+                        .map_or_else(String::new, |block| format!("block of {}", Bytes(block.bytes))),
                 }
             }
         }

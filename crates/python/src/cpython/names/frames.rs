@@ -66,7 +66,10 @@ impl Walk<'_> {
 
     /// Whether a frame's variables are in this dict: that of a class or of a module that is being made.
     pub(super) fn has_locals(&self, frame: FrameOf<'_>, dict: Address) -> bool {
-        let (FrameOf::Resting(at) | FrameOf::Ended(at) | FrameOf::Running(&Frame { at: FrameAt::Memory(at), .. })) = frame else {
+        let (FrameOf::Resting(at)
+        | FrameOf::Ended(at)
+        | FrameOf::Running(&Frame { at: FrameAt::Memory(at), .. })) = frame
+        else {
             return false;
         };
         // SAFETY: it is a frame of that layout.
