@@ -212,3 +212,18 @@ fn the_simulators_modules_are_in_the_map() {
         }
     }
 }
+
+#[test]
+fn only_the_python_crate_has_unsafe_code() {
+    let lifted: Vec<PathBuf> = files("crates", &[".rs"])
+        .into_iter()
+        .filter(|path| !path.starts_with(root().join("crates/python")))
+        .filter(|path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            ["allow", "expect", "warn"]
+                .iter()
+                .any(|level| text.contains(&format!("{level}(unsafe{}", "_code")))
+        })
+        .collect();
+    assert!(lifted.is_empty(), "unsafe code belongs into crates/python: {lifted:?}");
+}

@@ -80,8 +80,8 @@ fn cuda_is_in_use(py: Python<'_>) -> PyResult<bool> {
 }
 
 /// The blocks in use, in order; none where there is no caching allocator whose blocks could be told.
-pub(super) fn blocks(py: Python<'_>, choice: &Choice) -> PyResult<Blocks> {
-    if *choice == Choice::Cpu {
+pub(super) fn blocks(py: Python<'_>, choice: Choice) -> PyResult<Blocks> {
+    if choice == Choice::Cpu {
         return Ok(None);
     }
     let cuda = py.import("torch")?.getattr("cuda")?;

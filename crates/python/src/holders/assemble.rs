@@ -24,7 +24,7 @@ pub(super) struct Assembled {
 pub(super) fn assemble(
     joined: &Joined<'_>,
     blocks: &Blocks,
-    choice: &Choice,
+    choice: Choice,
     watched: &[(Address, String)],
 ) -> Assembled {
     let walk = &joined.walk;
@@ -115,7 +115,7 @@ fn of_allocator(joined: &Joined<'_>, blocks: &[AllocatorBlock], warnings: &mut V
 }
 
 /// Where no allocator tells of its blocks, the memory of a storage is taken for one.
-fn of_storages(joined: &Joined<'_>, choice: &Choice) -> Memory {
+fn of_storages(joined: &Joined<'_>, choice: Choice) -> Memory {
     let mut memory = Memory::default();
     let mut storages: Vec<(Option<u32>, u64, u64, u32)> = joined
         .storages()

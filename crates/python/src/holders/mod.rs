@@ -66,13 +66,13 @@ pub(crate) fn look(py: Python<'_>, request: &Request) -> PyResult<HoldersFile> {
     let layout = torch::layout(py)?.as_ref().map_err(|reason| {
         PyRuntimeError::new_err(format!("this torch cannot be read: {reason}\nhint: please report it, with `python -c 'import torch; print(torch.__version__)'`"))
     })?;
-    let blocks = allocator::blocks(py, &choice)?;
+    let blocks = allocator::blocks(py, choice)?;
     let interests = interests(py, layout)?;
     let options = cpython::Options { interests, nn_module_tag: tag::MODULE, ..cpython::Options::default() };
     let walk = cpython::walk(py, &options)?;
     // Nothing of Python runs from here on.
     let joined = joined::Joined::new(walk, layout);
-    let heap = assemble::assemble(&joined, &blocks, &choice, &request.watched);
+    let heap = assemble::assemble(&joined, &blocks, choice, &request.watched);
     let names = names::JoinedNames::new(&joined, &blocks);
     let options = Options { min_bytes: Bytes(request.min_bytes), max_holders: None };
     let mut holders = find_holders(&heap.heap, &names, &options);

@@ -79,17 +79,15 @@ impl Names for JoinedNames<'_, '_> {
     fn reference(&self, before: Option<u32>, from: u32, to: u32) -> Reference {
         let python = self.joined.walk.n_nodes();
         match self.joined.label(from, to) {
-            Some(Label::GradFn) => Reference::Autograd(AutogradEdge::GradFn),
+            Some(Label::GradFn | Label::Maker(_)) => Reference::Autograd(AutogradEdge::GradFn),
             Some(Label::Next | Label::Inner) => Reference::Autograd(AutogradEdge::Next),
             Some(Label::Saved(name) | Label::Packed(name)) => Reference::Autograd(self.saved(name)),
             Some(Label::Variable) => Reference::Autograd(AutogradEdge::Variable),
             Some(Label::Hook) => Reference::Autograd(AutogradEdge::Context),
-            Some(Label::Maker(_)) => Reference::Autograd(AutogradEdge::GradFn),
             Some(Label::Grad) => Reference::Attribute("grad".to_owned()),
             Some(Label::Base) => Reference::Attribute("_base".to_owned()),
-            Some(Label::Storage | Label::Component | Label::Alias) => Reference::Hidden,
             None if from < python && to < python => self.joined.walk.reference(before, from, to),
-            None => Reference::Hidden,
+            Some(Label::Storage | Label::Component | Label::Alias) | None => Reference::Hidden,
         }
     }
 }
