@@ -8,6 +8,7 @@ For each program ``DIRECTORY/NAME.json`` has the answer and ``DIRECTORY/NAME.sta
 from __future__ import annotations
 
 import builtins
+import gc
 import os
 import sys
 import types
@@ -46,6 +47,8 @@ def main() -> None:
             quiet = os.open(os.devnull, os.O_WRONLY)
             os.dup2(quiet, 1)
             status = 0
+            # Chance would have it that the collector runs just before the program asks.
+            gc.disable()
             try:
                 run(PROGRAMS / f"{name}.py", directory / f"{name}.json")
             except SystemExit as end:

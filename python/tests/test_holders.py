@@ -46,10 +46,20 @@ def is_named(row: dict[str, Any], truth: dict[str, Any]) -> bool:
     return named or ("match" in truth and re.fullmatch(truth["match"], path) is not None)
 
 
+#: What is not right yet, and why: it must fail, so that nobody forgets to take it out of here.
+NOT_YET = {
+    "atexit_args": "from Python 3.10 on, what is registered with atexit is in C, so it is only said that C code holds it",
+}
+
 LEAKS = [name for name, truth in TRUTH.items() if truth["holder"] and "holders" not in truth]
 
 
-@pytest.mark.parametrize("name", LEAKS)
+def leak(name: str) -> Any:
+    marks = [pytest.mark.xfail(strict=True, reason=NOT_YET[name])] if name in NOT_YET else []
+    return pytest.param(name, marks=marks)
+
+
+@pytest.mark.parametrize("name", [leak(name) for name in LEAKS])
 def test_the_holder_is_named(name: str, answers: Path) -> None:
     truth, answer = TRUTH[name], answer_of(answers, name)
     classes = {truth["class"], *([truth["also_class"]] if isinstance(truth.get("also_class"), str) else truth.get("also_class", ()))}
@@ -66,12 +76,17 @@ def test_the_holder_is_named(name: str, answers: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, truth in TRUTH.items() if "holders" in truth])
-def test_two_that_hold_the_same_are_both_known(name: str, answers: Path) -> None:
-    truth, answer = TRUTH[name], answer_of(answers, name)
-    top = next(row for row in answer["holders"] if row["class"] not in PLAIN)
-    assert top["path"] in [held["holder"] if isinstance(held, dict) else held for held in truth["holders"]]
-    # Neither would free it alone.
-    assert top["exclusive_bytes"] < top["bytes"] / 10
+def test_what_two_hold_is_exclusive_to_neither(name: str, answers: Path) -> None:
+    truth, rows = TRUTH[name], answer_of(answers, name)["holders"]
+    bytes_of = {row["path"]: row for row in rows if row["bytes"] > TOLERANCE_BYTES}
+    named = [held for held in truth["holders"] if held["path"] in bytes_of]
+    assert named
+    for held in named:
+        if "exclusive_bytes" in held:
+            # Each block is one row's only; giving up that one alone would free nothing.
+            assert bytes_of[held["path"]]["exclusive_bytes"] == held["exclusive_bytes"]
+    if not any("exclusive_bytes" in held for held in truth["holders"]):
+        assert len(named) == len(truth["holders"])
 
 
 @pytest.mark.parametrize("name", [name for name, truth in TRUTH.items() if "classes" in truth])

@@ -327,7 +327,9 @@ def test_an_exception_that_is_handled() -> None:
         return []
 
     addresses: list[int] = []
-    assert function() == ["fail:thing", "sys.exc_info().args[*]"]
+    # What has ended keeps its variables only for the exception. Before 3.11 that cannot be told from what waits.
+    of_ended = "sys.exc_info().__traceback__.tb_next.tb_frame.thing" if sys.version_info >= (3, 11) else "fail:thing"
+    assert function() == [of_ended, "sys.exc_info().args[*]"]
 
 
 def test_an_exception_that_another_thread_handles() -> None:
@@ -370,7 +372,10 @@ def test_an_exception_that_is_kept() -> None:
     holder = failed(fail)
     found = path(addresses[0])
     holder = None
-    assert found == "fail:thing"
+    if sys.version_info >= (3, 11):
+        assert found is not None and found.endswith(".holder.__traceback__.tb_next.tb_frame.thing")
+    else:
+        assert found == "fail:thing"
 
 
 def test_causes_and_contexts() -> None:

@@ -33,6 +33,7 @@ pub(super) fn assemble(
     more_edges.extend(
         joined.torch.edges.iter().filter_map(|edge| Some((joined.node(edge.from)?, joined.node(edge.to)?))),
     );
+    more_edges.extend(joined.storage_objects());
     let mut memory = match blocks {
         Some(blocks) => of_allocator(joined, blocks, &mut warnings),
         None => of_storages(joined, choice),

@@ -49,7 +49,8 @@ impl<'py> Joined<'py> {
             })
         };
         let tensors: Vec<u32> = torch.tensors.iter().map(|t| number(t.object)).collect();
-        let storages: Vec<u32> = torch.storages.iter().map(|s| number(s.object)).collect();
+        // A storage and its Python object are two: a list of storages is a path that can be spelled, the memory below it is not.
+        let storages: Vec<u32> = torch.storages.iter().map(|_| number(None)).collect();
         let functions: Vec<u32> = torch.functions.iter().map(|f| number(f.object)).collect();
         let mut origin = FxHashMap::default();
         for (index, &node) in tensors.iter().enumerate() {
@@ -95,6 +96,11 @@ impl<'py> Joined<'py> {
     /// The storages with their numbers.
     pub(super) fn storages(&self) -> impl Iterator<Item = (u32, &crate::torch::graph::Storage)> {
         self.storages.iter().copied().zip(&self.torch.storages)
+    }
+
+    /// References of Python's storages to the memory that they stand for.
+    pub(super) fn storage_objects(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.storages().filter_map(|(node, storage)| Some((storage.object?, node)))
     }
 
     /// The numbers of the functions of the backward pass, in order.
