@@ -18,10 +18,8 @@ use super::table::{CUT, MOST_NODES, NO_NODE, Slot, Table, UNKNOWN, node, prefetc
 const MASK: usize = 7;
 /// Keep the edge although references to that node are cut.
 pub(super) const KEEP: usize = 1;
-/// The reference counts, but is no edge.
-pub(super) const NO_EDGE: usize = 2;
 /// An edge that no reference count stands behind.
-pub(super) const UNCOUNTED: usize = 4;
+pub(super) const UNCOUNTED: usize = 2;
 
 /// What is taken for the number of references to an immortal object: more than can be found.
 const IMMORTAL: i32 = 1 << 30;
@@ -242,7 +240,7 @@ impl Graph {
                     if reference & UNCOUNTED == 0 {
                         self.unexplained[target as usize] -= 1;
                     }
-                    if reference & NO_EDGE == 0 && (known & CUT == 0 || reference & KEEP != 0) {
+                    if known & CUT == 0 || reference & KEEP != 0 {
                         self.edges.targets.push(target);
                     }
                 }
@@ -291,12 +289,9 @@ impl Graph {
             }
             Special::Function => {
                 let Some(closure_of) = self.closure_of else { return };
+                // The tuple stays: without it nothing would seem to hold it. The way round it is shorter, so that is the one shown.
                 // SAFETY: it is a function; the tuple is borrowed, and one of cells.
-                let cells = unsafe {
-                    let closure = closure_of(object as *mut _) as Address;
-                    answers.mark(start, closure, NO_EDGE);
-                    tuple(closure)
-                };
+                let cells = unsafe { tuple(closure_of(object as *mut _) as Address) };
                 answers.0.extend(cells.iter().filter(|&&cell| cell != 0).map(|cell| cell | UNCOUNTED));
             }
             Special::Generator => {
