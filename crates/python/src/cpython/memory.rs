@@ -25,7 +25,7 @@ pub(super) const SIZE: usize = 16;
 pub(super) const GC_HEADER: usize = 16;
 
 /// Fields of `PyTypeObject`, the same from 3.9 to 3.14 where pointers have 64 bits.
-pub(super) mod type_field {
+pub(crate) mod type_field {
     pub(crate) const NAME: usize = 24;
     pub(crate) const BASIC_SIZE: usize = 32;
     pub(crate) const FREED_BY: usize = 48;

@@ -33,7 +33,7 @@ use rustc_hash::FxHashMap;
 use vramscope_heap::{Edges, Root};
 
 pub(crate) use kinds::{Interest, Which};
-pub(crate) use memory::Address;
+pub(crate) use memory::{Address, type_field};
 
 use graph::{BASE_OF_ARRAY, Graph};
 use kinds::{Kinds, SpecialTypes};

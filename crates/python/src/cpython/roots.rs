@@ -2,9 +2,8 @@
 
 use vramscope_heap::{Root, RootKind};
 
-use super::memory::{Address, item, items};
 use super::own::{Origin, Origins};
-use super::{Found, FrameAt, Namespace, Options, Walk, attributes};
+use super::{Found, FrameAt, Namespace, Options, Walk};
 
 impl Walk<'_> {
     /// Finds out whose names the keys of dicts are.
@@ -44,29 +43,11 @@ impl Walk<'_> {
 
     /// The dicts in which an `nn.Module` has its children, parameters and buffers.
     fn registries(&self, module: u32) -> Vec<u32> {
-        const NAMES: [&std::ffi::CStr; 3] = [c"_modules", c"_parameters", c"_buffers"];
-        let at = self.graph.addresses[module as usize];
-        // SAFETY: the node is an instance that is alive, and the layout has been found to be true.
-        unsafe {
-            let dict = attributes::dict(self.trusted.values.as_ref(), at);
-            let found: Vec<Address> = if let Some(dict) = dict.filter(|&d| items(d).next().is_some()) {
-                NAMES.iter().filter_map(|name| item(dict, name)).collect()
-            } else if let Some(layout) = &self.trusted.values {
-                attributes::inline_values(layout, at)
-                    .into_iter()
-                    .filter(|&(key, _)| {
-                        let is = |name: &&std::ffi::CStr| {
-                            pyo3::ffi::PyUnicode_CompareWithASCIIString(key as *mut _, name.as_ptr()) == 0
-                        };
-                        NAMES.iter().any(is)
-                    })
-                    .map(|(_, value)| value)
-                    .collect()
-            } else {
-                Vec::new()
-            };
-            found.into_iter().filter_map(|at| self.graph.find(at)).filter(|&n| self.is_dict(n)).collect()
-        }
+        [c"_modules", c"_parameters", c"_buffers"]
+            .into_iter()
+            .filter_map(|name| self.own_attribute(module, name))
+            .filter(|&registry| self.is_dict(registry))
+            .collect()
     }
 
     /// Finds where paths begin, and what is not shown.

@@ -1,5 +1,7 @@
 //! From what was found to the graph that is searched.
 
+use std::mem::take;
+
 use vramscope_heap::{Block, BlockState, Heap};
 use vramscope_view::holders::Bytes;
 
@@ -20,16 +22,15 @@ pub(super) struct Assembled {
     pub(super) warnings: Vec<String>,
 }
 
-/// Puts it together.
+/// Puts it together. The walk's columns go into the graph: those of a large heap are not copied while the program waits.
 pub(super) fn assemble(
-    joined: &Joined<'_>,
+    joined: &mut Joined<'_>,
     blocks: &Blocks,
     choice: Choice,
     watched: &[(Address, String)],
 ) -> Assembled {
-    let walk = &joined.walk;
     let mut warnings = Vec::new();
-    let mut more_edges = walk.more_edges.clone();
+    let mut more_edges = take(&mut joined.walk.more_edges);
     more_edges.extend(
         joined.torch.edges.iter().filter_map(|edge| Some((joined.node(edge.from)?, joined.node(edge.to)?))),
     );
@@ -41,26 +42,23 @@ pub(super) fn assemble(
     more_edges.append(&mut memory.edges);
     let dead = watched
         .iter()
-        .filter_map(|(address, reason)| Some((walk.node_at(*address)?, reason.clone())))
+        .filter_map(|(address, reason)| Some((joined.walk.node_at(*address)?, reason.clone())))
         .collect();
+    let optimizers = joined.walk.instances.iter().filter(|(_, tag)| *tag == tag::OPTIMIZER);
     let heap = Heap {
         n_nodes: joined.n_nodes().saturating_add(memory.blocks.len() as u32),
-        edges: walk.edges.clone(),
         more_edges,
         blocks: memory.blocks,
-        roots: walk.roots.clone(),
         held_outside: held_outside(joined),
         roles: roles::roles(joined),
         storages: joined.storages().map(|(node, _)| node).collect(),
         autograd: joined.functions(),
-        avoided: walk
-            .instances
-            .iter()
-            .filter(|(_, tag)| *tag == tag::OPTIMIZER)
-            .map(|&(node, _)| node)
-            .collect(),
+        avoided: optimizers.map(|&(node, _)| node).collect(),
         dead,
-        hidden: walk.hidden.clone(),
+        roots: take(&mut joined.walk.roots),
+        hidden: take(&mut joined.walk.hidden),
+        // Last, as roles are found by them.
+        edges: take(&mut joined.walk.edges),
     };
     Assembled { heap, warnings }
 }

@@ -22,6 +22,7 @@ use vramscope_view::holders::{Bytes, HoldersFile};
 
 use crate::cpython::{self, Address, CollectionOff, Interest, Which};
 use crate::torch;
+use crate::torch::kinds::Kind;
 use crate::torch::layout::Layout;
 use allocator::{AllocatorBlock, Choice};
 
@@ -39,6 +40,8 @@ pub(crate) struct Request {
 
 /// Tags of the types of interest.
 pub(crate) mod tag {
+    use crate::torch::kinds::Kind;
+
     pub(crate) const PARAMETER: u8 = 1;
     pub(crate) const TENSOR: u8 = 2;
     pub(crate) const STORAGE: u8 = 3;
@@ -47,6 +50,17 @@ pub(crate) mod tag {
     pub(crate) const MODULE: u8 = 6;
     pub(crate) const OPTIMIZER: u8 = 7;
     pub(crate) const SAVED: u8 = 8;
+
+    /// The tag of what is torch's.
+    pub(super) fn of(kind: Kind) -> u8 {
+        match kind {
+            Kind::Tensor => TENSOR,
+            Kind::Storage => STORAGE,
+            Kind::Context => CONTEXT,
+            Kind::Function => FUNCTION,
+            Kind::SavedTensor => SAVED,
+        }
+    }
 }
 
 /// Looks.
@@ -71,8 +85,8 @@ pub(crate) fn look(py: Python<'_>, request: &Request) -> PyResult<HoldersFile> {
     let options = cpython::Options { interests, nn_module_tag: tag::MODULE, ..cpython::Options::default() };
     let walk = cpython::walk(py, &options)?;
     // Nothing of Python runs from here on.
-    let joined = joined::Joined::new(walk, layout);
-    let heap = assemble::assemble(&joined, &blocks, choice, &request.watched);
+    let mut joined = joined::Joined::new(walk, layout);
+    let heap = assemble::assemble(&mut joined, &blocks, choice, &request.watched);
     let names = names::JoinedNames::new(&joined, &blocks);
     let options = Options { min_bytes: Bytes(request.min_bytes), max_holders: None };
     let mut holders = find_holders(&heap.heap, &names, &options);
@@ -83,29 +97,22 @@ pub(crate) fn look(py: Python<'_>, request: &Request) -> PyResult<HoldersFile> {
 
 /// The types whose instances say what memory is.
 fn interests(py: Python<'_>, layout: &Layout) -> PyResult<Vec<Interest>> {
-    let native = py.import("torch._C")?;
+    let of =
+        |base: &Bound<'_, PyAny>, tag| Interest { which: Which::DerivedFrom(base.as_ptr() as Address), tag };
     let nn = py.import("torch.nn")?;
-    let tensor = native.getattr("TensorBase").or_else(|_| native.getattr("_TensorBase"))?;
-    let mut interests = vec![
-        (nn.getattr("Parameter")?, tag::PARAMETER),
-        (tensor, tag::TENSOR),
-        (native.getattr("StorageBase")?, tag::STORAGE),
-        (native.getattr("_FunctionBase")?, tag::CONTEXT),
-        (nn.getattr("Module")?, tag::MODULE),
-    ];
+    // The first that fits counts, so parameters come before tensors.
+    let mut interests =
+        vec![of(&nn.getattr("Parameter")?, tag::PARAMETER), of(&nn.getattr("Module")?, tag::MODULE)];
     // `import torch` loads it in all releases, but nothing is lost without.
     if let Ok(optim) = py.import("sys")?.getattr("modules")?.get_item("torch.optim") {
-        interests.push((optim.getattr("Optimizer")?, tag::OPTIMIZER));
+        interests.push(of(&optim.getattr("Optimizer")?, tag::OPTIMIZER));
     }
-    if let Ok(saved) = native.getattr("_autograd").and_then(|autograd| autograd.getattr("SavedTensor")) {
-        interests.push((saved, tag::SAVED));
-    }
-    let which = |base: &Bound<'_, PyAny>| Which::DerivedFrom(base.as_ptr() as Address);
-    let mut interests: Vec<Interest> =
-        interests.iter().map(|(base, tag)| Interest { which: which(base), tag: *tag }).collect();
-    if let Some(function) = layout.wrappers_freed_by {
-        interests.push(Interest { which: Which::FreedBy(function as Address), tag: tag::FUNCTION });
-    }
+    let kinds = torch::kinds::Kinds::new(py, layout)?;
+    interests.extend(kinds.bases.iter().map(|(base, kind)| of(base.bind(py), tag::of(*kind))));
+    interests.extend(kinds.wrappers_freed_by.map(|function| Interest {
+        which: Which::FreedBy(function as Address),
+        tag: tag::of(Kind::Function),
+    }));
     Ok(interests)
 }
 

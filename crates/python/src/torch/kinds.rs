@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::layout::Layout;
+use crate::cpython::type_field::FREED_BY;
 
 /// What an instance of a type is for torch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,16 +19,12 @@ pub(crate) enum Kind {
     SavedTensor,
 }
 
-/// Where a type keeps the function that frees its instances: the same since Python 3.0.
-pub(super) const FREED_BY: usize = 48;
-
 /// torch's base types.
 pub(crate) struct Kinds {
-    tensor: Py<PyType>,
-    storage: Py<PyType>,
-    context: Py<PyType>,
-    saved: Option<Py<PyType>>,
-    wrappers_freed_by: Option<u64>,
+    /// Each with what its instances, and those of types derived from it, are.
+    pub(crate) bases: Vec<(Py<PyType>, Kind)>,
+    /// Wrappers of functions have types without a common base, but all are freed by the function at this address.
+    pub(crate) wrappers_freed_by: Option<u64>,
 }
 
 impl Kinds {
@@ -41,7 +38,9 @@ impl Kinds {
         let context = kind("_FunctionBase")?;
         let saved = native.getattr("_autograd").and_then(|autograd| autograd.getattr("SavedTensor"));
         let saved = saved.ok().and_then(|saved| saved.cast_into::<PyType>().ok()).map(Bound::unbind);
-        Ok(Self { saved, tensor, storage, context, wrappers_freed_by: layout.wrappers_freed_by })
+        let mut bases = vec![(tensor, Kind::Tensor), (storage, Kind::Storage), (context, Kind::Context)];
+        bases.extend(saved.map(|saved| (saved, Kind::SavedTensor)));
+        Ok(Self { bases, wrappers_freed_by: layout.wrappers_freed_by })
     }
 
     /// What instances of the type are; `None` if they are nothing of torch.
@@ -52,17 +51,8 @@ impl Kinds {
             // SAFETY: both are types, and alive; the answer comes from the order of bases that each type keeps, not from Python code.
             unsafe { pyo3::ffi::PyType_IsSubtype(kind.as_ptr().cast(), base.bind(py).as_ptr().cast()) != 0 }
         };
-        if is(&self.tensor) {
-            return Some(Kind::Tensor);
-        }
-        if is(&self.storage) {
-            return Some(Kind::Storage);
-        }
-        if is(&self.context) {
-            return Some(Kind::Context);
-        }
-        if self.saved.as_ref().is_some_and(is) {
-            return Some(Kind::SavedTensor);
+        if let Some(&(_, kind)) = self.bases.iter().find(|(base, _)| is(base)) {
+            return Some(kind);
         }
         let freed_by = self.wrappers_freed_by?;
         // SAFETY: a type is alive as long as it is borrowed, and every type object has this word.

@@ -4,10 +4,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyModule;
 
 use super::super::getters::{EmptyFunction, IN_PYBIND};
-use super::super::kinds::FREED_BY;
 use super::super::layout::{Field, Layout};
 use super::super::memory::Memory;
 use super::{SEARCHED, Search};
+use crate::cpython::type_field::FREED_BY;
 
 /// What a real function says about one of its saved tensors.
 struct Truth {
