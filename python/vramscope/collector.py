@@ -5,7 +5,8 @@ moment to see which. Just before a collection the garbage is complete, just afte
 from __future__ import annotations
 
 import gc
-from typing import Any, Callable
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator
 
 #: A collection that frees less is not worth a look: bytes, and the share of what is allocated.
 LEAST_BYTES, LEAST_SHARE = 1 << 20, 0.01
@@ -57,3 +58,15 @@ class Collector:
         if before - after >= max(LEAST_BYTES, LEAST_SHARE * before):
             self._is_armed = True
             self._freed(before - after)
+
+
+@contextmanager
+def at_rest() -> Iterator[None]:
+    """Python's collector runs only when told to, until the body is left."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -6,7 +6,10 @@ The only place that knows how it is called. What it says is a document of the sc
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vramscope._native import Holders
 
 #: Objects that the program said should be gone, and why.
 _watched: list[tuple[weakref.ref[Any], str]] = []
@@ -23,27 +26,8 @@ def watched() -> list[tuple[int, str]]:
     return [(id(thing), reason) for thing, reason in ((ref(), reason) for ref, reason in _watched) if thing is not None]
 
 
-def find(min_bytes: int = 0, device: int | None = None) -> Any:
-    """Walk the heap of this process.
-
-    Raises:
-        RuntimeError: where this build of vramscope cannot.
-    """
+def find(min_bytes: int = 0, device: Any = None) -> Holders:
+    """Walk the heap of this process."""
     from vramscope import _native
 
-    walk = getattr(_native, "holders", None)
-    if walk is None:
-        raise RuntimeError("this build of vramscope does not look for holders")
-    dead = watched()
-    return walk(min_bytes, device, dead) if dead else walk(min_bytes, device)
-
-
-def document(holders: Any) -> dict[str, Any]:
-    """What :func:`find` returned, as plain dicts and lists."""
-    if isinstance(holders, dict):
-        return holders
-    if isinstance(holders, (str, bytes)):
-        import json
-
-        return json.loads(holders)  # type: ignore[no-any-return]
-    return holders.to_dict()  # type: ignore[no-any-return]
+    return _native.holders(min_bytes, device, watched())

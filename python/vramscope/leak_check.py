@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 from typing import Any, Callable, Dict, List, Optional
 
-from vramscope import live
+from vramscope import collector, live
 from vramscope.quantity import format_bytes
 
 _FEWEST = 3
@@ -33,7 +33,7 @@ class LeakCheck:
 
     def run(self, function: Callable[[], Any]) -> Optional["Leak"]:
         """Runs it; returns the leak, or nothing where there is none."""
-        with _CollectorAtRest():
+        with collector.at_rest():
             for _ in range(self.warmup):
                 function()
             gc.collect()
@@ -111,15 +111,3 @@ def _growing_paths(paths: List[Dict[Any, Any]]) -> List[Any]:
 
     rows = [(figures[-1] - figures[0], row) for key, row in paths[-1].items() if _grows(figures := readings(key))]
     return [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
-
-
-class _CollectorAtRest:
-    """Python's collector runs when told and not in between, so that rounds can be compared."""
-
-    def __enter__(self) -> None:
-        self._was_enabled = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *_: Any) -> None:
-        if self._was_enabled:
-            gc.enable()

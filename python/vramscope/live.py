@@ -29,3 +29,23 @@ def counts_peaks() -> bool:
     """Whether the peak of a stretch of code can be told: the CUDA allocator keeps it, nobody does on the CPU."""
     torch = sys.modules.get("torch")
     return torch is not None and torch.cuda.is_available()
+
+
+class Peaks:
+    """The peaks of CUDA devices over a stretch of code, which begins where this is made."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self._cuda = torch.cuda
+        # Nothing can be held on a device that nothing has touched yet.
+        self.before = bytes_by_device() if torch.cuda.is_initialized() else {}
+        for device in range(len(self.before)):
+            torch.cuda.reset_peak_memory_stats(device)
+
+    def above_before(self) -> Dict[str, int]:
+        """Bytes at the peak of each device, above what was held on it before. Empty while CUDA is not in use."""
+        if not self._cuda.is_initialized():
+            return {}
+        names = (f"cuda:{device}" for device in range(self._cuda.device_count()))
+        return {name: self._cuda.max_memory_allocated(device) - self.before.get(name, 0) for device, name in enumerate(names)}

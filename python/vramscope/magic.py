@@ -28,14 +28,14 @@ def show_holders(_line: str) -> Any:
 
 def run_cell(shell: Any, _line: str, cell: str) -> None:
     """``%%vramscope``: runs the cell and says what it changed."""
-    peaks = _Peaks()
+    peaks = live.Peaks() if live.counts_peaks() else None
     before, paths = live.bytes_by_device(), _by_path()
     result = shell.run_cell(cell)
     after = live.bytes_by_device()
+    above = peaks.above_before() if peaks is not None else {}
     for device, now in after.items():
-        was = before.get(device, 0)
-        peak = peaks.text(device, was)
-        print(f"{device}: {format_bytes(now)} live, {_signed(now - was)} by this cell{peak}")
+        peak = f", {_signed(above[device])} at the peak" if device in above else ""
+        print(f"{device}: {format_bytes(now)} live, {_signed(now - before.get(device, 0))} by this cell{peak}")
     rows = sorted(_by_path().items(), key=lambda item: paths.get(item[0], 0) - item[1])
     for (path, through), now in rows[:_SHOWN]:
         grown = now - paths.get((path, through), 0)
@@ -43,25 +43,6 @@ def run_cell(shell: Any, _line: str, cell: str) -> None:
             print(f"  {_signed(grown):>12}  {path}" + (f" through the {through}" if through else ""))
     # As without the magic: the traceback is shown already, and the rest of the notebook must not run on.
     result.raise_error()
-
-
-class _Peaks:
-    """The peak of each CUDA device while the cell runs."""
-
-    def __init__(self) -> None:
-        self._cuda = None
-        if live.counts_peaks():
-            import torch
-
-            self._cuda = torch.cuda
-            for device in range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0):
-                torch.cuda.reset_peak_memory_stats(device)
-
-    def text(self, device: str, was: int) -> str:
-        if self._cuda is None or not device.startswith("cuda"):
-            return ""
-        peak = self._cuda.max_memory_allocated(int(device.split(":")[1]))
-        return f", {_signed(peak - was)} at the peak"
 
 
 def _by_path() -> Dict[Any, int]:

@@ -68,14 +68,14 @@ def pytest_runtest_call(item: Any) -> Iterator[None]:
             item.add_report_section("call", "vramscope", f"vram_limit {_NO_PEAK}")
             item.warn(pytest.PytestWarning(f"vram_limit {_NO_PEAK}"))
         return
-    watch = _PeakWatch()
+    peaks = live.Peaks()
     outcome = yield
-    used = watch.read(item.nodeid)
+    used, where = _used(item.nodeid, peaks)
     item.config.stash[_USED].append(used)
     if limit is not None and used.peak > limit and outcome.excinfo is None:
         outcome.force_exception(
             pytest.fail.Exception(
-                f"the test took {format_bytes(used.peak)} of device memory at its peak ({watch.where}), "
+                f"the test took {format_bytes(used.peak)} of device memory at its peak ({where}), "
                 f"{format_bytes(used.peak - limit)} more than its limit of {format_bytes(limit)}",
                 pytrace=False,
             )
@@ -94,30 +94,14 @@ def _limit(item: Any) -> Optional[int]:
         raise pytest.UsageError(f"vram_limit: {error}") from None
 
 
-class _PeakWatch:
-    """The peak of a stretch of code, on the device where it is highest."""
-
-    where = ""
-
-    def __init__(self) -> None:
-        import torch
-
-        self._cuda = torch.cuda
-        # Nothing can be held on a device that nothing has touched yet.
-        self._before = live.bytes_by_device() if torch.cuda.is_initialized() else {}
-        for device in range(len(self._before)):
-            torch.cuda.reset_peak_memory_stats(device)
-
-    def read(self, test: str) -> Used:
-        if not self._cuda.is_initialized():
-            return Used(test, 0, 0)
-        after = live.bytes_by_device()
-        peaks = {
-            name: self._cuda.max_memory_allocated(device) - self._before.get(name, 0) for device, name in enumerate(after)
-        }
-        self.where = max(peaks, key=lambda name: peaks[name]) if peaks else "no device"
-        left = sum(after.values()) - sum(self._before.values())
-        return Used(test, max(0, *peaks.values(), 0), left)
+def _used(test: str, peaks: live.Peaks) -> "tuple[Used, str]":
+    """What a test took, and the device on which it took most."""
+    above = peaks.above_before()
+    if not above:
+        return Used(test, 0, 0), ""
+    where = max(above, key=lambda name: above[name])
+    left = sum(live.bytes_by_device().values()) - sum(peaks.before.values())
+    return Used(test, max(0, above[where]), left), where
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
-from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any
 
-from vramscope import environment, holding
+from vramscope import collector, environment, holding
 from vramscope.directory import ENVIRONMENT, Directory
 from vramscope.history import History
 from vramscope.options import Options
@@ -27,7 +25,7 @@ class Saves:
 
     def save(self, name: str, step: int) -> None:
         """Holders and a snapshot of the same moment: nothing may be collected in between."""
-        with _no_collections():
+        with collector.at_rest():
             self.save_holders(f"{name}.holders.json", step)
             if self.history is not None:
                 self.directory.save(f"{name}.pickle", self.history.save)
@@ -39,7 +37,7 @@ class Saves:
             return
         try:
             time_us = now_us()
-            document = holding.document(holding.find())
+            document = holding.find().to_dict()
             document["time_us"] = time_us
             document["step"] = step
         except Exception as error:
@@ -57,14 +55,3 @@ class Saves:
         above = os.path.dirname(self.directory.path)
         if above == self.options.directory and not os.path.exists(os.path.join(above, ENVIRONMENT)):
             Directory(above, 0).save_json(ENVIRONMENT, {**content, "rank": None})
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
