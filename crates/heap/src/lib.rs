@@ -20,6 +20,7 @@ mod rows;
 pub mod script;
 mod search;
 mod trace;
+mod unowned;
 mod unreached;
 mod vote;
 
@@ -30,4 +31,5 @@ pub use holders::{
     Status, Through,
 };
 pub use names::{AutogradEdge, Names, Object, ObjectKind, Reference};
+pub use unowned::Known;
 pub use vote::holder_of;

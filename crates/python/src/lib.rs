@@ -2,6 +2,7 @@
 
 mod cpython;
 mod holders;
+mod own_memory;
 mod torch;
 
 use pyo3::prelude::*;
