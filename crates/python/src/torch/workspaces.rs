@@ -22,8 +22,12 @@ const ADDRESS: usize = 32 + 16;
 
 /// The addresses of all workspaces, in no order; none where torch has no CUDA.
 pub(crate) fn addresses() -> Vec<usize> {
-    let Some(mut memory) = Memory::open() else { return Vec::new() };
-    MAPS.iter().filter_map(|name| map(name)).flat_map(|map| values(&mut memory, map)).collect()
+    MAPS.iter().filter_map(|name| map(name)).flat_map(addresses_in).collect()
+}
+
+/// The addresses that are the values of one map.
+pub(super) fn addresses_in(map: usize) -> Vec<usize> {
+    Memory::open().map_or_else(Vec::new, |mut memory| values(&mut memory, map))
 }
 
 /// The address of a map.
@@ -54,7 +58,7 @@ fn map(_name: &std::ffi::CStr) -> Option<usize> {
 }
 
 /// The first word of each value of a map.
-pub(super) fn values(memory: &mut Memory, map: usize) -> Vec<usize> {
+fn values(memory: &mut Memory, map: usize) -> Vec<usize> {
     let mut values = Vec::new();
     let mut open: Vec<usize> = map.checked_add(ROOT).and_then(|at| memory.pointer(at)).into_iter().collect();
     let mut seen = 0;
