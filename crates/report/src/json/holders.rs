@@ -20,6 +20,12 @@ pub struct Document {
     /// When it was, µs since 1970 UTC.
     #[serde(default)]
     pub time_us: Option<i64>,
+    /// The step of the program that it came after, as the recorder counts; null where nothing was counted.
+    #[serde(default)]
+    pub step: Option<u64>,
+    /// What steps were counted by: `optimizer`.
+    #[serde(default)]
+    pub step_source: Option<String>,
     /// The rank of the process, if known.
     #[serde(default)]
     pub rank: Option<u32>,
@@ -354,6 +360,8 @@ impl From<&view::HoldersFile> for Document {
             schema: SCHEMA.to_owned(),
             version: super::VERSION.to_owned(),
             time_us: from.time_us,
+            step: from.step.as_ref().map(|step| step.number),
+            step_source: from.step.as_ref().map(|step| step.source.clone()),
             rank: from.rank,
             devices: from.devices.clone(),
             total_bytes: holders.total.0,
@@ -404,7 +412,15 @@ impl From<Document> for view::HoldersFile {
             blocks,
             warnings,
         };
-        Self { path: String::new(), rank: from.rank, time_us: from.time_us, devices: from.devices, holders }
+        let step = from.step.zip(from.step_source).map(|(number, source)| view::Step { number, source });
+        Self {
+            path: String::new(),
+            rank: from.rank,
+            time_us: from.time_us,
+            step,
+            devices: from.devices,
+            holders,
+        }
     }
 }
 
@@ -434,6 +450,7 @@ mod tests {
         let block = |address, device| view::HeldBlock { address, bytes: Bytes(512), device, holder: 0 };
         view::HoldersFile {
             time_us: Some(5),
+            step: Some(view::Step { number: 7, source: "optimizer".into() }),
             rank: Some(1),
             devices: vec![0],
             holders: view::Holders {
@@ -453,6 +470,7 @@ mod tests {
         let text = render(&file());
         let read = parse(text.as_bytes()).unwrap();
         assert_eq!(read.holders, file().holders);
+        assert_eq!(read.step, file().step);
         assert_eq!((read.time_us, read.rank, read.devices.as_slice()), (Some(5), Some(1), &[0][..]));
         assert_eq!(render(&read), text);
         assert_eq!(parse(render_compact(&file()).as_bytes()).unwrap().holders, read.holders);
