@@ -70,6 +70,33 @@ pub(crate) fn figures(holder: &Holder) -> String {
     format!("{held}, {}; fixing this frees {}", class(holder.class), human(holder.exclusive_bytes.0))
 }
 
+/// Who else holds the memory, a line each: what comes before the path, the path, and what comes behind it. Empty where nobody else does.
+pub(crate) fn others(holder: &Holder) -> Vec<[String; 3]> {
+    let mut lines: Vec<[String; 3]> = holder
+        .also_held_by
+        .iter()
+        .map(|also| {
+            let through =
+                also.through.map_or_else(String::new, |through| format!(" through the {}", through.name()));
+            ["also held by ".to_owned(), also.path.clone(), format!("{through} ({})", human(also.bytes.0))]
+        })
+        .collect();
+    let more = holder.held_by_more.0;
+    if more > 0 {
+        let whom = if lines.is_empty() { "others" } else { "more" };
+        lines.push([
+            format!("also held by {whom}, not named here ({})", human(more)),
+            String::new(),
+            String::new(),
+        ]);
+    }
+    let is_one = lines.len() == 1 && more == 0;
+    if let Some([.., last]) = lines.last_mut() {
+        last.push_str(if is_one { ": freeing needs both" } else { ": freeing it all needs all of these" });
+    }
+    lines
+}
+
 /// What lines the picture of a chain has.
 pub(crate) fn lines(chain: &[Link], whole: bool, width: usize) -> Vec<Vec<Span>> {
     let Some(last) = chain.len().checked_sub(1) else { return Vec::new() };

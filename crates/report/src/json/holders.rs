@@ -103,12 +103,32 @@ pub struct Holder {
     pub bytes: u64,
     /// Bytes that nothing else holds: giving this up frees them.
     pub exclusive_bytes: u64,
+    /// Who else holds the blocks, most bytes first: what has to be given up, too, before they are free. Empty in files of earlier
+    /// versions, which did not look.
+    #[serde(default)]
+    pub also_held_by: Vec<AlsoHeldBy>,
+    /// Bytes of the blocks that would still be held if everything in `also_held_by` were given up, too.
+    #[serde(default)]
+    pub held_by_more_bytes: u64,
     /// Blocks that it holds.
     pub blocks: u64,
     /// The same in every run of the same program for the same path.
     pub fingerprint: String,
     /// From the root to the memory.
     pub chain: Vec<Link>,
+}
+
+/// Another path to blocks of a holder.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AlsoHeldBy {
+    /// The path; for parameters and buffers that of their module.
+    pub path: String,
+    /// `autograd graph` where the memory hangs on the autograd graph of the object that the path names.
+    pub through: Option<Through>,
+    /// Bytes of the holder's blocks that this path holds, too.
+    pub bytes: u64,
+    /// How many blocks.
+    pub blocks: u64,
 }
 
 /// Through what memory hangs on the object that the path names.
@@ -317,6 +337,28 @@ impl From<Link> for view::Link {
     }
 }
 
+impl From<&view::AlsoHeldBy> for AlsoHeldBy {
+    fn from(from: &view::AlsoHeldBy) -> Self {
+        Self {
+            path: from.path.clone(),
+            through: from.through.map(Into::into),
+            bytes: from.bytes.0,
+            blocks: from.blocks,
+        }
+    }
+}
+
+impl From<AlsoHeldBy> for view::AlsoHeldBy {
+    fn from(from: AlsoHeldBy) -> Self {
+        Self {
+            path: from.path,
+            through: from.through.map(Into::into),
+            bytes: Bytes(from.bytes),
+            blocks: from.blocks,
+        }
+    }
+}
+
 impl From<&view::Holder> for Holder {
     fn from(from: &view::Holder) -> Self {
         Self {
@@ -325,6 +367,8 @@ impl From<&view::Holder> for Holder {
             class: from.class.into(),
             bytes: from.bytes.0,
             exclusive_bytes: from.exclusive_bytes.0,
+            also_held_by: super::list(&from.also_held_by),
+            held_by_more_bytes: from.held_by_more.0,
             blocks: from.blocks,
             fingerprint: from.fingerprint.clone(),
             chain: super::list(&from.chain),
@@ -340,6 +384,8 @@ impl From<Holder> for view::Holder {
             class: from.class.into(),
             bytes: Bytes(from.bytes),
             exclusive_bytes: Bytes(from.exclusive_bytes),
+            also_held_by: from.also_held_by.into_iter().map(Into::into).collect(),
+            held_by_more: Bytes(from.held_by_more_bytes),
             blocks: from.blocks,
             fingerprint: from.fingerprint,
             chain: from.chain.into_iter().map(Into::into).collect(),
@@ -427,6 +473,13 @@ mod tests {
             class: view::Class::Activations,
             bytes: Bytes(1024),
             exclusive_bytes: Bytes(512),
+            also_held_by: vec![view::AlsoHeldBy {
+                path: "__main__.kept[*]".into(),
+                through: None,
+                bytes: Bytes(512),
+                blocks: 1,
+            }],
+            held_by_more: Bytes(256),
             blocks: 2,
             fingerprint: "0123456789ab".into(),
             chain: vec![link("__main__", ".losses", true), link("list of 2", "", false)],
