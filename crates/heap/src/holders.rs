@@ -178,11 +178,12 @@ pub struct Holder {
     ///
     /// To give up a path is to cut the reference that it ends with; where that is `[*]`, everything that the container refers to. A tuple
     /// cannot be changed, so what refers to the tuple is cut instead. Parameters and buffers are there for their module, so the cut is at
-    /// the outermost module on the path, and neither optimizers nor the autograd graph, C code and running functions count as others: all
-    /// of them refer to modules by design. Of gradients, state of optimizers, garbage and what C++ holds nothing is said.
+    /// the outermost module on the path, and neither optimizers nor the autograd graph, C code, garbage and running functions count as others:
+    /// they refer to modules by design, or for a while. Of gradients, state of optimizers, garbage and what C++ holds nothing is said.
     ///
     /// Once this row's path is given up for all of its blocks, the best paths to those that are still reached are found as for the rows
-    /// themselves, and given up in turn, three times. Where one of them is spelled as the row is, it is the row's own. At most
+    /// themselves, and given up in turn, three times. Where one of them is spelled as the row is, it is the row's own; what is found under one name
+    /// again and again is given up with the list, dict or set that it is in. At most
     /// five others are named. Looked at are the sixteen largest groups of rows that others hold too, unless too much of the heap refers to
     /// them; of more than a thousand blocks, every so many are asked who else holds them. What all this leaves out is in
     /// [`held_by_more`](Self::held_by_more).

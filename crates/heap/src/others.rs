@@ -11,7 +11,7 @@ use crate::cuts::{Cut, Cuts, Cutter, Sharing, is_of_module};
 use crate::entries::Entries;
 use crate::graph::Heap;
 use crate::holders::{AlsoHeldBy, Through};
-use crate::kept::Graph;
+use crate::kept::{Graph, NONE};
 use crate::node_set::NodeSet;
 use crate::part::{Allowed, Part};
 use crate::paths::{PathId, Paths};
@@ -73,7 +73,10 @@ impl Others {
 struct Named {
     path: PathId,
     through: Option<Through>,
+    /// What it is given up by, for each object at its end.
     cuts: Vec<Cut>,
+    /// What gives up all of them where more are found each time: the containers that they are in.
+    further: Vec<Cut>,
 }
 
 /// Finds who else holds the blocks of each row.
@@ -125,6 +128,13 @@ impl Asked<'_> {
         let of = self.held[at].cut.zip(self.nodes[at]);
         of.is_some_and(|(cut, node)| self.sharing.is_kept(cut, node))
     }
+}
+
+/// What gives up rows and the others that are named.
+fn together(own: &Cuts, named: &[Named]) -> Cuts {
+    let mut cuts = own.clone();
+    cuts.extend(named.iter().flat_map(|named| named.cuts.iter().chain(&named.further).copied()));
+    cuts
 }
 
 /// Rows that are given up together.
@@ -202,8 +212,7 @@ impl Group<'_> {
         named: &mut Vec<Named>,
         paths: &mut Paths,
     ) -> bool {
-        let mut cuts = own.clone();
-        cuts.extend(named.iter().flat_map(|named| named.cuts.iter().copied()));
+        let cuts = together(own, named);
         let graph = part.without(&cuts);
         let search = part.search(&graph, &cuts);
         let reached: Vec<&Candidate> = candidates.iter().filter(|one| search.is_reached(one.node)).collect();
@@ -220,23 +229,33 @@ impl Group<'_> {
             let reach = search.reach[one.node as usize];
             let through = (reach.through && !self.of_modules).then_some(Through::Autograd);
             let cut = cutter.cut(&ground, &trace, object);
+            let container = trace.container[cut.beyond() as usize];
+            let further = (container != NONE).then_some(Cut::Node(container));
             if one.own.contains(&(path, through)) {
                 own.add(cut);
+                own.extend(further);
                 continue;
             }
             let place = *places.entry((path, through)).or_insert_with(|| {
-                found.push((Named { path, through, cuts: Vec::new() }, Bytes::ZERO));
+                let cuts = part.garbage_like(object).collect();
+                found.push((Named { path, through, cuts, further: Vec::new() }, Bytes::ZERO));
                 found.len() - 1
             });
-            found[place].0.cuts.push(cut);
-            found[place].1 += one.bytes;
+            let (named, bytes) = &mut found[place];
+            named.cuts.push(cut);
+            named.further.extend(further);
+            *bytes += one.bytes;
         }
         found.sort_by_key(|(_, bytes)| Reverse(*bytes));
         for (new, _) in found {
             let known = named.iter().position(|named| (named.path, named.through) == (new.path, new.through));
             match known {
-                Some(at) => named[at].cuts.extend(new.cuts),
-                None if named.len() < MOST_NAMED => named.push(new),
+                Some(at) => {
+                    named[at].cuts.extend(new.cuts);
+                    named[at].further.extend(new.further);
+                }
+                // At first each object by itself.
+                None if named.len() < MOST_NAMED => named.push(Named { further: Vec::new(), ..new }),
                 None => {}
             }
         }
@@ -251,8 +270,7 @@ impl Group<'_> {
             .iter()
             .map(|named| part.beyond(&graph, &named.cuts, &reached, named.through.is_some()))
             .collect();
-        let mut all = own.clone();
-        all.extend(named.iter().flat_map(|named| named.cuts.iter().copied()));
+        let all = together(own, named);
         let rest = part.reachable(&part.without(&all), &all);
 
         let mut answers = Vec::with_capacity(self.members.len());

@@ -22,7 +22,7 @@ pub(crate) struct Part {
 /// What may be on the other paths.
 #[derive(Clone, Copy)]
 pub(crate) struct Allowed<'a> {
-    /// Whether they are those of modules: by Python references from roots or garbage, not through optimizers.
+    /// Whether they are those of modules: by Python references from roots, not through optimizers.
     pub(crate) of_modules: bool,
     /// Where the paths that are given up begin: other running functions have modules as arguments, and will end.
     pub(crate) own_origins: &'a [u32],
@@ -68,6 +68,7 @@ impl Part {
         if allowed.of_modules {
             all.outside.clear();
             all.orphans.clear();
+            all.cycles.clear();
             let runs = |kind| matches!(kind, RootKind::OwnFrame | RootKind::LibraryFrame);
             all.roots.retain(|&(kind, node)| !runs(kind) || allowed.own_origins.contains(&node));
         }
@@ -91,6 +92,13 @@ impl Part {
         let mut search = Search::new(graph, &self.kinds.autograd, &self.kinds.avoided);
         self.entries.renumbered(|node| (!cuts.takes_node(node)).then_some(node)).enter(&mut search);
         search
+    }
+
+    /// What takes away the cycles of garbage that are called like the one with an end here.
+    pub(crate) fn garbage_like(&self, end: u32) -> impl Iterator<Item = Cut> {
+        let path = self.cycles.get(&end).map(|cycle| &cycle.path);
+        let alike = self.entries.cycles.iter().filter(move |cycle| Some(&cycle.path) == path);
+        alike.flat_map(|cycle| [Cut::Node(cycle.start), Cut::Node(cycle.owner)])
     }
 
     /// What is asked for while the paths of a search are followed.

@@ -167,8 +167,9 @@ fn exclusive(
         if !stays {
             nodes.push(holding);
         }
-        // Though others of the row hold it, too.
-        nodes.extend(asked.nodes[block as usize].filter(|_| fate == Some(Fate::Freed)));
+        // Though others of the row hold it, too. Of modules not all that hold them were asked.
+        let is_freed = fate == Some(Fate::Freed) && !is_of_module(class);
+        nodes.extend(asked.nodes[block as usize].filter(|_| is_freed));
     }
     nodes.sort_unstable();
     nodes.dedup();

@@ -68,6 +68,8 @@ pub(crate) struct Trace {
     pub(crate) origin: Vec<u32>,
     /// The first object after the origin that the path names; [`NONE`] if it names no other.
     pub(crate) named_first: Vec<u32>,
+    /// The container of the last item at or above the object that the path names; [`NONE`] if there is no item.
+    pub(crate) container: Vec<u32>,
     /// The first module of a neural network that the path comes to, as the path names it; [`NONE`] if it comes to none.
     pub(crate) module: Vec<u32>,
     /// The first of the autograd nodes that follow each other up to this one; of others themselves.
@@ -91,6 +93,7 @@ impl Trace {
             holding: vec![NONE; n],
             origin: vec![NONE; n],
             named_first: vec![NONE; n],
+            container: vec![NONE; n],
             module: vec![NONE; n],
             run: (0..ground.kept.len()).collect(),
         };
@@ -116,6 +119,7 @@ impl Trace {
             this.holding[at] = this.holding[from];
             this.origin[at] = this.origin[from];
             this.named_first[at] = this.named_first[from];
+            this.container[at] = this.container[from];
             this.module[at] = this.module[from];
             if is_autograd && ground.kinds.autograd.contains(before) {
                 this.run[at] = this.run[from];
@@ -145,8 +149,11 @@ impl Trace {
                     if this.named_first[at] == NONE {
                         this.named_first[at] = node;
                     }
-                    this.holding[at] =
-                        if paths.ends_in_item(this.path[at]) { this.object[from] } else { node };
+                    this.holding[at] = node;
+                    if paths.ends_in_item(this.path[at]) {
+                        this.holding[at] = this.object[from];
+                        this.container[at] = this.object[from];
+                    }
                     this.meet(ground, node);
                 }
             }

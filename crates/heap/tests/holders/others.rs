@@ -87,6 +87,47 @@ fn a_tuple_cannot_be_changed_so_who_has_the_tuple_is_asked() {
 }
 
 #[test]
+fn what_many_objects_of_one_path_hold_is_given_up_with_their_list() {
+    let mut text = String::from(
+        "
+        root own-module __main__
+        list requests
+        __main__ global(requests) requests
+        tensor prefix 1MiB
+        __main__ global(prefix) prefix
+        list last
+        tensor unrelated 1KiB
+        last [*] unrelated
+        last [*] prefix
+        Engine engine
+        __main__ global(engine) engine
+        engine .last last
+    ",
+    );
+    for i in 0..50 {
+        text += &format!("Request r{i}\nrequests [*] r{i}\nr{i} .prefix prefix\n");
+    }
+    assert_snapshot!(held_by(&text), @"
+    __main__.prefix | user_held 1.0 MiB, 0 B of it alone, 1 blocks
+        also __main__.engine.last[*]: 1.0 MiB, 1 blocks
+        also __main__.requests[*].prefix: 1.0 MiB, 1 blocks
+    __main__.engine.last[*] | user_held 1.0 KiB, 1.0 KiB of it alone, 1 blocks
+    ");
+    assert_snapshot!(held_by(&text.replace("__main__ global(prefix) prefix", "")), @"
+    __main__.engine.last[*] | user_held 1.0 MiB, 1.0 KiB of it alone, 2 blocks
+        also __main__.requests[*].prefix: 1.0 MiB, 1 blocks
+    ");
+    let mut text = String::from("root own-module __main__\ntensor t 1MiB\n__main__ global(t) t\n");
+    for i in 0..50 {
+        text += &format!("Node n{i}\nn{i} .me n{i}\nn{i} .payload t\n");
+    }
+    assert_snapshot!(held_by(&text), @"
+    __main__.t | user_held 1.0 MiB, 0 B of it alone, 1 blocks
+        also unreachable: Node.me: 1.0 MiB, 1 blocks
+    ");
+}
+
+#[test]
 fn objects_of_one_path_that_share_are_one_holder() {
     assert_snapshot!(held_by(
         "

@@ -186,10 +186,7 @@ impl Names for ByReference {
     }
 
     fn reference(&self, _: Option<u32>, from: u32, to: u32) -> Reference {
-        match is_item(from, to) {
-            true => Reference::Item,
-            false => Reference::Named(format!("n{from}>n{to}")),
-        }
+        if is_item(from, to) { Reference::Item } else { Reference::Named(format!("n{from}>n{to}")) }
     }
 }
 
