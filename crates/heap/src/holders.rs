@@ -167,12 +167,13 @@ pub struct Holder {
     pub class: Class,
     /// Bytes of the blocks.
     pub bytes: Bytes,
-    /// Bytes of all blocks, of this row or not, that would be freed if the holding objects were gone: those that they dominate.
+    /// Bytes of all blocks, of this row or not, that would be freed if the path were given up: those that the holding objects dominate.
     ///
     /// The holding object is the last object on the path; if the path ends in `[*]`, the container; for garbage, the object to which the
-    /// closing edge leads. Where one path stands for several objects, this is the sum over them, each block counted once. It is less than
-    /// `bytes` where others hold the same memory, and more where the objects hold other memory too. An object is not counted if something
-    /// else refers to it as well, so that giving up the path would leave it: see [`also_held_by`](Self::also_held_by).
+    /// closing edge leads. An object is not counted if something else refers to it, too, so that it would stay; of parameters and buffers, if
+    /// something else has their module. Where one path stands for several objects, this is the sum over them, each block counted once, and
+    /// with those of the row's blocks that only several of its objects together hold. It is less than `bytes` where others hold the same
+    /// memory (see [`also_held_by`](Self::also_held_by)), and more where the objects hold other memory too.
     pub exclusive_bytes: Bytes,
     /// Who else holds the blocks, most bytes first: what has to be given up, too, before they are free.
     ///

@@ -27,9 +27,11 @@ const MOST_NAMED: usize = 5;
 /// Of more blocks, every so many are asked for their paths.
 const MOST_ASKED: usize = 1000;
 /// References that may lead to the blocks of a group.
-const MOST_REFERENCES: usize = 1_000_000;
-/// References that are followed in all, going through the parts again and again: a quarter of a second's work.
-const MOST_FOLLOWED: usize = 16_000_000;
+const MOST_REFERENCES: usize = 500_000;
+/// References that are followed in all, going through the parts again and again: some tenths of a second's work.
+const MOST_FOLLOWED: usize = 8_000_000;
+/// So often a part is gone through to build it and to see where it leads, and once for each of the others.
+const PASSES: usize = 4 + MOST_NAMED;
 
 /// What is known when it is asked who else holds the blocks of a heap.
 pub(crate) struct Asked<'a> {
@@ -175,10 +177,11 @@ impl Group<'_> {
         own_origins.dedup();
         let allowed = Allowed { of_modules: self.of_modules, own_origins: &own_origins };
         let nodes = shared.iter().filter_map(|&(_, block)| node(block));
-        let limit = MOST_REFERENCES.min(*work);
+        let limit = MOST_REFERENCES.min(*work / PASSES);
         let part = Part::of(asked.ground, asked.entries, incoming, nodes, &cuts, allowed, limit);
-        // It was gone through for nothing, or will be for building it, for looking where it leads, and once for each that is named.
-        *work = work.saturating_sub(part.as_ref().map_or(limit, |part| part.size() * (4 + MOST_NAMED)));
+        // What was too large counts as if it had been gone through, so that little is tried in vain.
+        let size = part.as_ref().map_or(limit, Part::size);
+        *work = work.saturating_sub(size.saturating_mul(PASSES));
         let part = part?;
 
         let candidates: Vec<Candidate> = shared

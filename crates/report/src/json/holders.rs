@@ -524,6 +524,43 @@ mod tests {
     }
 
     #[test]
+    fn files_that_do_not_say_who_else_holds_it_are_read() {
+        let mut document: serde_json::Value = serde_json::from_str(&render(&file())).unwrap();
+        let holder = document["holders"][0].as_object_mut().unwrap();
+        assert!(holder.remove("also_held_by").is_some() && holder.remove("held_by_more_bytes").is_some());
+        let read = parse(document.to_string().as_bytes()).unwrap().holders;
+        let mut want = file().holders;
+        (want.holders[0].also_held_by, want.holders[0].held_by_more) = (Vec::new(), Bytes(0));
+        assert_eq!(read, want);
+    }
+
+    #[test]
+    fn who_else_holds_it_is_shown_below_the_figures() {
+        let file = file();
+        let excerpts = crate::Excerpts::default();
+        let layout = crate::text::Layout {
+            palette: crate::Palette::Plain,
+            width: 80,
+            top: 5,
+            verbose: false,
+            excerpts: &excerpts,
+        };
+        let text = crate::text::holders::render(std::slice::from_ref(&file), &layout);
+        let below = text.lines().skip_while(|line| !line.contains("fixing this")).skip(1).take(3);
+        insta::assert_snapshot!(below.collect::<Vec<_>>().join("\n"), @"
+        also held by __main__.kept[*] (512 B)
+        also held by more, not named here (256 B): freeing it all needs all of these
+        ┬───
+        ");
+        let text = crate::markdown::holders::render(&[file], 5, false);
+        let below = text.lines().skip_while(|line| !line.contains("fixing this")).skip(2).take(2);
+        insta::assert_snapshot!(below.collect::<Vec<_>>().join("\n"), @"
+        - also held by `__main__.kept[*]` (512 B)
+        - also held by more, not named here (256 B): freeing it all needs all of these
+        ");
+    }
+
+    #[test]
     fn damage_is_told_by_its_place_and_field() {
         let check =
             |text: &str, want: &str| assert_eq!(parse(text.as_bytes()).unwrap_err().to_string(), want);
