@@ -4,8 +4,10 @@
 
 mod chain;
 mod components;
+mod cuts;
 mod cycles;
 mod dominators;
+mod entries;
 mod find;
 mod fingerprint;
 mod graph;
@@ -13,6 +15,8 @@ mod holders;
 mod kept;
 mod names;
 mod node_set;
+mod others;
+mod part;
 mod paths;
 mod roles;
 mod roots;
@@ -27,8 +31,8 @@ mod vote;
 pub use find::find_holders;
 pub use graph::{Block, BlockState, Edges, Heap, Role, Root, RootKind};
 pub use holders::{
-    CPP, Class, Classes, HeldBlock, Holder, Holders, Link, NO_STORAGE, OTHER_HOLDERS, Options, PENDING_FREE,
-    Status, Through,
+    AlsoHeldBy, CPP, Class, Classes, HeldBlock, Holder, Holders, Link, NO_STORAGE, OTHER_HOLDERS, Options,
+    PENDING_FREE, Status, Through,
 };
 pub use names::{AutogradEdge, Names, Object, ObjectKind, Reference};
 pub use unowned::Known;

@@ -5,7 +5,7 @@
 pub use vramscope_model::Bytes;
 
 pub use vramscope_heap::{
-    Class, Classes, HeldBlock, Holder, Holders, Link, OTHER_HOLDERS, Status, Through, holder_of,
+    AlsoHeldBy, Class, Classes, HeldBlock, Holder, Holders, Link, OTHER_HOLDERS, Status, Through, holder_of,
 };
 
 /// Who held the memory of a process at one moment, as a file tells.

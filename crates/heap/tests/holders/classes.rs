@@ -104,7 +104,10 @@ fn a_view_of_a_parameter_is_the_parameter() {
         role w buffer
         role w parameter
         "
-    ), @"__main__.view | parameters 1.0 KiB, 0 B of it alone, 1 blocks");
+    ), @"
+    __main__.view | parameters 1.0 KiB, 0 B of it alone, 1 blocks
+        also __main__.model.weight: 1.0 KiB, 1 blocks
+    ");
 }
 
 #[test]
@@ -131,7 +134,8 @@ fn what_only_c_code_holds() {
     ), @"
     C code: Buffer.data | cpp_held 8.0 KiB, 8.0 KiB of it alone, 1 blocks
     C++ (no Python object) through the autograd graph | cpp_held 4.0 KiB, 4.0 KiB of it alone, 1 blocks
-    __main__.b | user_held 2.0 KiB, 2.0 KiB of it alone, 1 blocks
+    __main__.b | user_held 2.0 KiB, 0 B of it alone, 1 blocks
+        also C++ (no Python object): 2.0 KiB, 1 blocks
     C code: list[*] | cpp_held 1.0 KiB, 1.0 KiB of it alone, 1 blocks
     ");
 }

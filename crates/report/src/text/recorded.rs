@@ -117,6 +117,7 @@ pub(super) fn holder(page: &mut Page, found: &FoundHolder, whole: bool, layout: 
         INDENT + 2,
         &format!("{} ({})", chain::figures(holder), words::joined(found)),
     );
+    holders::write_others(page, holder, INDENT + 2);
     if whole {
         holders::write_chain(page, holder, layout.verbose, INDENT + 2);
     }
