@@ -204,8 +204,14 @@ class Recorder:
         self.close("SIGTERM")
         return True
 
+    def write_out(self) -> None:
+        """Write what waits to be written, for somebody who wants to read it."""
+        with self.entered() as may:
+            if may:
+                self._flush(time.monotonic())
+
     def flush_now(self) -> None:
-        """Write what waits to be written, from any thread."""
+        """SIGTERM came and must wait: write what waits to be written, from any thread."""
         with self.entered(1.0) as may:
             if may:
                 self._flush(time.monotonic())
