@@ -143,17 +143,17 @@ def store():
     kept.clear()
 
 @pytest.mark.parametrize("leaks", [True, False])
-@pytest.mark.no_vram_leak
+@pytest.mark.no_vram_leak(steps=3, warmup=1)
 def test_parameters(store, leaks, request, tmp_path):
     if leaks:
         store.append(torch.ones(1000))
 
 @pytest.mark.xfail(strict=True, reason="known")
-@pytest.mark.no_vram_leak
+@pytest.mark.no_vram_leak(steps=3, warmup=1)
 def test_expected(store):
     store.append(torch.ones(1000))
 
-@pytest.mark.no_vram_leak
+@pytest.mark.no_vram_leak(steps=3, warmup=1)
 class TestClass:
     def test_method(self, store):
         assert isinstance(self, TestClass)
@@ -162,11 +162,11 @@ class TestClass:
     def test_clean(self):
         pass
 
-@pytest.mark.no_vram_leak
+@pytest.mark.no_vram_leak(steps=3, warmup=1)
 def test_skips():
     pytest.skip("not here")
 
-@pytest.mark.no_vram_leak
+@pytest.mark.no_vram_leak(steps=3, warmup=1)
 def test_fails():
     assert kept == 5
 """, "-rA")
