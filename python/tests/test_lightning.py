@@ -107,7 +107,7 @@ def test_steps_are_those_of_the_optimizer(trained):
     assert recording.end == {"event": "ended", "reason": "stop", "steps": 40, "source": "explicit"}
     with open(recording.where / "statistics.csv", newline="") as file:
         numbers = [int(row["step"]) for row in csv.DictReader(file) if row["source"] == "explicit"]
-    assert numbers == sorted(set(numbers)) and 1 < len(numbers) and numbers[-1] <= 40
+    assert numbers == sorted(set(numbers)) and len(numbers) > 1 and numbers[-1] <= 40
     # The sanity check of Lightning is one as well, before the first step.
     began = [step for event, phase, step in recording.phases if (event, phase) == ("phase-began", "validation")]
     assert began[-2:] == [20, 40] and len(began) <= 3
@@ -142,11 +142,14 @@ def test_tests_and_predictions_are_phases(trained):
 def test_under_run_it_only_marks(tmp_path):
     programs = Programs(tmp_path, fake=False)
     # The package as it was called before.
-    programs.write(TRAIN.format(lightning="pytorch_lightning") + """
+    programs.write(
+        TRAIN.format(lightning="pytorch_lightning")
+        + """
 assert VramscopeCallback.__mro__[1] is lightning.Callback
 trainer(VramscopeCallback(out='elsewhere'), max_steps=30).fit(module, data)
 print(vramscope.is_recording())
-""")
+"""
+    )
     got = programs.recorded("train.py")
     assert (got.status, got.out) == (0, b"True\n"), got.err
     assert not (programs.directory / "elsewhere").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import metadata
 
 import pytest
@@ -36,7 +35,6 @@ OPTIONS = ("-p", "no:cacheprovider", "--strict-markers", *(() if is_installed() 
 def run(pytester):
     """Runs a test file in this process; its tests are looked up by their names."""
 
-
     def run(text, *options):
         pytester.makepyfile(test_it=HEAD + text)
         return pytester.runpytest_inprocess(*OPTIONS, *options)
@@ -61,12 +59,14 @@ def test_leaks():
     kept.append(make(1 << 18))
 """)
     got.assert_outcomes(failed=1)
-    got.stdout.fnmatch_lines([
-        "memory of tensors grows every time: 4.0 MiB in 4 rounds on cpu",
-        "  live before, and after each round: *",
-        "  held by test_it.kept[[]*]: 6.0 MiB in 6 blocks, 3.0 MiB more than after the first round",
-        "  made at test_it.py:8: 1.0 MiB in 1 tensor of the last round",
-    ])
+    got.stdout.fnmatch_lines(
+        [
+            "memory of tensors grows every time: 4.0 MiB in 4 rounds on cpu",
+            "  live before, and after each round: *",
+            "  held by test_it.kept[[]*]: 6.0 MiB in 6 blocks, 3.0 MiB more than after the first round",
+            "  made at test_it.py:8: 1.0 MiB in 1 tensor of the last round",
+        ]
+    )
     assert "leak_check.py" not in text_of(got), "no traceback of ours is shown"
 
 
@@ -90,11 +90,13 @@ def test_leaks():
 """
     got = run(text.format(""))
     got.assert_outcomes(failed=1)
-    got.stdout.fnmatch_lines([
-        "  reference cycle: * of it went when Python's collector ran; *",
-        "  held by unreachable: Node.me: *",
-        "  made at test_it.py:5: *",
-    ])
+    got.stdout.fnmatch_lines(
+        [
+            "  reference cycle: * of it went when Python's collector ran; *",
+            "  held by unreachable: Node.me: *",
+            "  made at test_it.py:5: *",
+        ]
+    )
     run(text.format("allow_cycles=True")).assert_outcomes(passed=1)
 
 
@@ -136,7 +138,8 @@ def test_rounds():
 
 
 def test_parameters_fixtures_classes_and_marks_of_pytest(run):
-    got = run("""
+    got = run(
+        """
 @pytest.fixture
 def store():
     yield kept
@@ -169,7 +172,9 @@ def test_skips():
 @pytest.mark.no_vram_leak(steps=3, warmup=1)
 def test_fails():
     assert kept == 5
-""", "-rA")
+""",
+        "-rA",
+    )
     got.assert_outcomes(passed=2, failed=3, xfailed=1, skipped=1)
     got.stdout.fnmatch_lines(["E       assert * == 5", "FAILED test_it.py::test_parameters[[]True] - *memory of tensors grows*"])
     assert "leak_check.py" not in text_of(got)
@@ -240,10 +245,12 @@ async def test_coroutine():
     pass
 """)
     got.assert_outcomes(failed=2)
-    got.stdout.fnmatch_lines([
-        "*no_vram_leak can run functions and methods of plain classes again and again, not those of `unittest.TestCase`",
-        "no_vram_leak cannot run a coroutine again and again; mark a test that is a plain function",
-    ])
+    got.stdout.fnmatch_lines(
+        [
+            "*no_vram_leak can run functions and methods of plain classes again and again, not those of `unittest.TestCase`",
+            "no_vram_leak cannot run a coroutine again and again; mark a test that is a plain function",
+        ]
+    )
 
 
 def test_the_collector_is_as_it_was(run):
@@ -368,25 +375,38 @@ def test_cycle():
 def test_limits_on_a_device(run_with):
     got = run_with(ON_A_DEVICE)
     got.assert_outcomes(passed=4, failed=2)
-    got.stdout.fnmatch_lines([
-        "the test took 5.0 MiB of device memory at its peak (cuda:0), 2.0 MiB more than its limit of 3.0 MiB",
-        "E       AssertionError: its own reason",
-    ])
+    got.stdout.fnmatch_lines(
+        [
+            "the test took 5.0 MiB of device memory at its peak (cuda:0), 2.0 MiB more than its limit of 3.0 MiB",
+            "E       AssertionError: its own reason",
+        ]
+    )
 
 
 def test_the_report_on_a_device(run_with):
     got = run_with(ON_A_DEVICE, "--vramscope", "--vramscope-top=3")
-    got.stdout.fnmatch_lines([
-        "        peak  test",
-        "     5.0 MiB  test_it.py::test_takes_too_much",
-        "     5.0 MiB  test_it.py::test_fails_anyway",
-        "     2.0 MiB  test_it.py::test_imports_torch",
-        "              3 more tests (--vramscope-top 6 shows them all)",
-        "",
-        " left behind  test",
-        "     2.0 MiB  test_it.py::test_takes_less_on_top_of_what_is_there",
-    ])
+    got.stdout.fnmatch_lines(
+        [
+            "        peak  test",
+            "     5.0 MiB  test_it.py::test_takes_too_much",
+            "     5.0 MiB  test_it.py::test_fails_anyway",
+            "     2.0 MiB  test_it.py::test_imports_torch",
+            "              3 more tests (--vramscope-top 6 shows them all)",
+            "",
+            " left behind  test",
+            "     2.0 MiB  test_it.py::test_takes_less_on_top_of_what_is_there",
+        ]
+    )
     assert text_of(got).count("left behind") == 1 and text_of(got).count("test_fixture") == 0
+
+
+def test_the_report_of_several_processes(run_with):
+    pytest.importorskip("xdist")
+    got = run_with(ON_A_DEVICE, "--vramscope", "-n", "2", "-p", "xdist")
+    got.stdout.fnmatch_lines(
+        ["        peak  test", "     5.0 MiB  test_it.py::test_*", " left behind  test", "     2.0 MiB  test_it.py::test_takes_less*"]
+    )
+    assert text_of(got).count("MiB  test_it.py::") == 6
 
 
 def test_a_device_that_is_not_touched_is_below_every_limit(run_with):
@@ -417,11 +437,13 @@ def test_nothing_needs_torch(run_with, pytester):
     pytester.makepyfile(torch="raise ModuleNotFoundError('No module named torch', name='torch')")
     got = run_with(NO_TORCH, "--vramscope", fake=False)
     got.assert_outcomes(passed=3, warnings=2)
-    got.stdout.fnmatch_lines([
-        "*NotMeasured: no_vram_leak not measured: nothing has imported torch",
-        "*NotMeasured: vram_limit not measured: nothing has imported torch",
-        "no test used a CUDA device*",
-    ])
+    got.stdout.fnmatch_lines(
+        [
+            "*NotMeasured: no_vram_leak not measured: nothing has imported torch",
+            "*NotMeasured: vram_limit not measured: nothing has imported torch",
+            "no test used a CUDA device*",
+        ]
+    )
 
 
 def test_torch_that_is_blocked_is_as_one_that_is_not_there(run_with, pytester):

@@ -6,7 +6,6 @@ import csv
 
 import pytest
 from recorded import Programs
-
 from vramscope import tensorboard
 from vramscope.statistics import COLUMNS
 
@@ -86,7 +85,7 @@ def table(directory, *rows):
 
 
 def row(step, allocated, device=0, source="explicit"):
-    return dict(step=step, time_us=1_700_000_000_000_000 + step, device=device, allocated_bytes=allocated, source=source)
+    return {"step": step, "time_us": 1_700_000_000_000_000 + step, "device": device, "allocated_bytes": allocated, "source": source}
 
 
 def test_ranks_are_told_apart(tmp_path):

@@ -52,29 +52,35 @@ def phases(programs):
 
 
 def test_a_training_is_recorded_and_its_leak_is_named(programs):
-    programs.write(TRAIN + """
+    programs.write(
+        TRAIN
+        + """
 trainer(VramscopeCallback, num_train_epochs=2, gradient_accumulation_steps=2, eval_strategy="epoch").train()
 print(vramscope.is_recording())
-""")
+"""
+    )
     got = programs.plain("train.py")
     assert (got.status, got.out.splitlines()[-1]) == (0, b"False"), got.err
     # A step for two batches: 32 batches in each of two epochs.
     assert ended(programs) == {"event": "ended", "reason": "stop", "steps": 32, "source": "explicit"}
     numbers = [int(row["step"]) for row in programs.rows() if row["source"] == "explicit"]
-    assert numbers == sorted(set(numbers)) and 1 < len(numbers) and numbers[-1] <= 32
+    assert numbers == sorted(set(numbers)) and len(numbers) > 1 and numbers[-1] <= 32
     assert phases(programs) == [(what, "evaluation", step) for step in (16, 32) for what in ("phase-began", "phase-ended")]
     assert got.err.count("vramscope: recorded in .vramscope/") == 1
     assert "\nGROWING  memory grows by " in got.err and got.err.count("\n1  growing  __main__.kept[*]") == 1
 
 
 def test_under_run_it_only_marks(programs):
-    programs.write(TRAIN + """
+    programs.write(
+        TRAIN
+        + """
 the = trainer(VramscopeCallback(out="elsewhere"), max_steps=10, eval_strategy="steps", eval_steps=5)
 the.train()
 the.evaluate()
 the.predict(data[:4])
 print(vramscope.is_recording())
-""")
+"""
+    )
     got = programs.recorded("train.py")
     assert (got.status, got.out.splitlines()[-1]) == (0, b"True"), got.err
     assert not (programs.directory / "elsewhere").exists()

@@ -47,7 +47,9 @@ def test_a_report_on_what_is_on_the_disk(recorded):
     program = "import sys, vramscope; print(vramscope.report(sys.argv[1]), end='')"
     answers = {recorded.python("-c", program, where).out for where in (".vramscope/latest", ".vramscope")}
     # The path that was given is part of the answer.
-    assert {answer.split(b"\n\nread", 1)[0] for answer in answers} == {(recorded.recording / "report.txt").read_bytes().split(b"\n\nread", 1)[0]}
+    assert {answer.split(b"\n\nread", 1)[0] for answer in answers} == {
+        (recorded.recording / "report.txt").read_bytes().split(b"\n\nread", 1)[0]
+    }
     assert sorted(os.listdir(recorded.directory / ".vramscope")) == sorted(["latest", recorded.recording.name])
     assert not [name for name in recorded.files() if name.startswith(".")]
 

@@ -10,8 +10,9 @@ import gc
 import os
 import sysconfig
 import tracemalloc
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterable, Iterator, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from vramscope import live
 

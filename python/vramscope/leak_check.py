@@ -24,10 +24,16 @@ class LeakCheck:
     """Runs a function ``warmup + steps`` times at most, and looks at the memory after each."""
 
     def __init__(self, steps: int = 5, warmup: int = 2, allow_cycles: bool = False) -> None:
-        """
-        :param steps: rounds that count; 3 or more, as fewer cannot tell growth from chance
-        :param warmup: rounds before, in which caches and lazy state may fill
-        :param allow_cycles: whether memory may wait in reference cycles for Python's collector
+        """How often it runs, and what it lets pass.
+
+        Args:
+            steps: Rounds that count; 3 or more, as fewer cannot tell growth from chance.
+            warmup: Rounds before, in which caches and lazy state may fill.
+            allow_cycles: Whether memory may wait in reference cycles for Python's collector.
+
+        Raises:
+            ValueError: where there are too few rounds.
+            TypeError: where they are no whole numbers.
         """
         for name, value in (("steps", steps), ("warmup", warmup)):
             if not isinstance(value, int) or isinstance(value, bool):

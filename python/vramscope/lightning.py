@@ -38,8 +38,10 @@ class VramscopeCallback(Callback):
     """
 
     def __init__(self, **settings: Any) -> None:
-        """
-        :param settings: as of :func:`vramscope.start`: ``out``, ``steps``, ``stacks``, ``always``, ``quiet``, …
+        """How it records.
+
+        Args:
+            **settings: As of :func:`vramscope.start`: ``out``, ``steps``, ``stacks``, ``always``, ``quiet``, …
         """
         super().__init__()
         self._settings = settings

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator, NamedTuple
+from typing import Any, NamedTuple
 
 
 class Key(NamedTuple):
@@ -36,8 +37,10 @@ class Reading:
     """The memory of tensors at one moment."""
 
     def __init__(self, with_holders: bool = False) -> None:
-        """
-        :param with_holders: whether :attr:`holders` is wanted where it costs extra
+        """Reads.
+
+        Args:
+            with_holders: Whether :attr:`holders` is wanted where it costs extra.
         """
         #: Bytes that live tensors take, for each device: ``{"cuda:0": 1048576}``; ``"cpu"`` where no CUDA device is in use.
         #: Empty where nothing has imported torch.

@@ -16,7 +16,8 @@ import argparse
 import gc
 import inspect
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Generator, NamedTuple
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import pytest
 
@@ -40,10 +41,9 @@ class NotMeasured(pytest.PytestWarning):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """The report, which is off unless asked for."""
     group = parser.getgroup("vramscope", "device memory")
-    group.addoption(
-        "--vramscope", action="store_true", help="show the tests that took most device memory, and those that left some behind"
-    )
+    group.addoption("--vramscope", action="store_true", help="show the tests that took most device memory, and those that left some behind")
     group.addoption(
         "--vramscope-top", type=_number_of_tests, default=10, metavar="N", help="how many tests to show of each kind (10 unless told)"
     )
@@ -56,6 +56,7 @@ def _number_of_tests(text: str) -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Makes the marks known."""
     config.addinivalue_line(
         "markers", f'{_LIMIT}(limit): fail where the peak of device memory, above what was held before, is more: "2 GiB"'
     )
@@ -72,6 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, pluggy.Result[None], None]:
+    """Holds a test to its limit, and sees to it that no mark is passed over."""
     limit = _limit(item)
     report: Report | None = item.config.pluginmanager.get_plugin(_REPORT)
     peaks = live.Peaks() if limit is not None or report is not None else None
@@ -135,6 +137,7 @@ def _warn(item: pytest.Item, text: str, outcome: pluggy.Result[None]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs a test again and again that must not leak."""
     mark = pyfuncitem.get_closest_marker(_NO_LEAK)
     if mark is None:
         return None
@@ -177,6 +180,7 @@ class Report:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Around all of a test: a test lets go of what its fixtures gave it last of all."""
         before = _held()
         yield
         left = _held() - before
@@ -188,17 +192,19 @@ class Report:
             self.used[item.nodeid] = self.used.get(item.nodeid, Used(0, 0))._replace(left=left)
 
     def pytest_sessionfinish(self) -> None:
-        # One process of several that pytest-xdist has started: the first one reports.
+        """Hands the figures to the process that reports, where this is one that pytest-xdist has started."""
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             output[_REPORT] = {test: tuple(used) for test, used in self.used.items()}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
+        """Takes the figures of such a process."""
         output = getattr(node, "workeroutput", {})
         self.used.update((test, Used(*used)) for test, used in output.get(_REPORT, {}).items())
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Shows them."""
         terminalreporter.section("device memory (vramscope)")
         if not self.used:
             terminalreporter.line("no test used a CUDA device, and nobody keeps the peak of memory on the CPU")

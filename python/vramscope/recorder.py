@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any
 
 from vramscope import place, recording
 from vramscope.collector import Collector
@@ -247,7 +248,13 @@ class Recorder:
         """Take everything away that was put into the program."""
         self.is_on = False
         # The thread first: it waits at what the signals give back.
-        for leave in (self.sampler.stop, self.steps.unhook, self.signals.leave, self.collector.leave, self.history.leave if self.history else None):
+        for leave in (
+            self.sampler.stop,
+            self.steps.unhook,
+            self.signals.leave,
+            self.collector.leave,
+            self.history.leave if self.history else None,
+        ):
             try:
                 if leave is not None:
                     leave()
@@ -411,6 +418,7 @@ class Recorder:
         self.phase = name
 
     def note(self, what: str, **facts: Any) -> None:
+        """Write down what was done, and why."""
         if self.directory is not None:
             self.directory.event(what, **facts)
 

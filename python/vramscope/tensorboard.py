@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import os
 import re
-from typing import Any, Iterator, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from vramscope.directory import STATISTICS
 

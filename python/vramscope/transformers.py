@@ -26,8 +26,10 @@ class VramscopeCallback(TrainerCallback):
     """
 
     def __init__(self, **settings: Any) -> None:
-        """
-        :param settings: as of :func:`vramscope.start`: ``out``, ``steps``, ``stacks``, ``always``, ``quiet``, …
+        """How it records.
+
+        Args:
+            **settings: As of :func:`vramscope.start`: ``out``, ``steps``, ``stacks``, ``always``, ``quiet``, …
         """
         self._settings = settings
         self._started = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -74,10 +75,8 @@ def _keep(directory: str, text: str) -> None:
         os.replace(new, os.path.join(directory, REPORT))
     except OSError:
         # It can be made again.
-        try:
+        with contextlib.suppress(OSError):
             os.remove(new)
-        except OSError:
-            pass
 
 
 def _write(text: str) -> None:
