@@ -12,7 +12,7 @@ pytest.importorskip("lightning")
 pytest.importorskip("torch")
 
 TRAIN = """
-import torch, vramscope
+import time, torch, vramscope
 import {lightning} as lightning
 from vramscope.lightning import VramscopeCallback
 
@@ -22,6 +22,7 @@ class Module(lightning.LightningModule):
         self.net, self.outputs = torch.nn.Linear(64, 64), []
 
     def training_step(self, batch, number):
+        time.sleep(0.01)
         self.outputs.append(self.net(batch))
         return self.outputs[-1].square().mean()
 

@@ -10,7 +10,7 @@ pytest.importorskip("accelerate")
 pytest.importorskip("torch")
 
 TRAIN = """
-import torch, vramscope
+import time, torch, vramscope
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 from vramscope.transformers import VramscopeCallback
 
@@ -22,6 +22,7 @@ kept = []
 
 class Leaking(Trainer):
     def compute_loss(self, model, inputs, **more):
+        time.sleep(0.01)
         kept.append(torch.zeros(1000))
         return super().compute_loss(model, inputs, **more)
 

@@ -10,10 +10,11 @@ from recorded import Programs
 pytest.importorskip("torch")
 
 LEAK = """
-import torch
+import time, torch
 model, kept = torch.nn.Linear(256, 256), []
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(60):
+    time.sleep(0.02)
     loss = model(torch.randn(32, 256)).square().mean()
     loss.backward()
     optimizer.step()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import sysconfig
 import tracemalloc
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,8 @@ DEPTH = 48
 #: Directories of Python's own modules, and what installed ones have in their paths: nobody looks for a leak there.
 _STANDARD = tuple({os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib")})
 _INSTALLED = ("/site-packages/", "/dist-packages/")
+#: The flag of types whose objects have their attributes before them: `Py_TPFLAGS_MANAGED_DICT`.
+_ATTRIBUTES_BEFORE = 1 << 4
 
 
 class Site(NamedTuple):
@@ -123,8 +126,8 @@ def _tensors(torch: Any) -> list[Any]:
 def _stacks(tensors: list[Any]) -> Iterator[tuple[int, list[Frame]]]:
     seen = set()
     for tensor in tensors:
-        trace = tracemalloc.get_object_traceback(tensor)
-        if trace is None:
+        frames = _frames(tensor)
+        if not frames:
             continue
         try:
             size = tensor.numel() * tensor.element_size()
@@ -134,7 +137,21 @@ def _stacks(tensors: list[Any]) -> Iterator[tuple[int, list[Frame]]]:
             size, start = 0, id(tensor)
         if start not in seen:
             seen.add(start)
-            yield size, [Frame(frame.filename, frame.lineno) for frame in reversed(trace)]
+            yield size, frames
+
+
+def _frames(tensor: object) -> list[Frame]:
+    """Where a tensor was made, innermost first; nothing where that was not watched."""
+    if sys.version_info[:2] != (3, 11):
+        trace = tracemalloc.get_object_traceback(tensor)
+        return [Frame(frame.filename, frame.lineno) for frame in reversed(trace or ())]
+    # Python 3.11 forgets the two words for the attributes that lie before the one for the collector.
+    words = 4 if type(tensor).__flags__ & _ATTRIBUTES_BEFORE else 2
+    import ctypes
+
+    trace_of = ctypes.pythonapi._PyTraceMalloc_GetTraceback
+    trace_of.restype, trace_of.argtypes = ctypes.py_object, (ctypes.c_uint, ctypes.c_size_t)
+    return [Frame(file, line) for file, line in trace_of(0, id(tensor) - words * ctypes.sizeof(ctypes.c_void_p)) or ()]
 
 
 def _sum_up(made: Iterable[tuple[int, list[Frame]]]) -> list[Site]:
