@@ -193,9 +193,18 @@ def service():
 @pytest.mark.no_vram_leak
 def test_leaks(service):
     service.history.append(torch.ones(1000))
+
+class TestClass:
+    @pytest.mark.no_vram_leak
+    def test_method(self, request, tmp_path):
+        self.__dict__.setdefault("mine", []).append(torch.ones(1000))
+
+def test_after():
+    import sys
+    assert "<test>" not in sys.modules
 """)
-    got.assert_outcomes(failed=1)
-    assert "history[*]: " in text_of(got)
+    got.assert_outcomes(passed=1, failed=2)
+    got.stdout.fnmatch_lines(["  held by <test>.service.history[[]*]: *", "  held by <test>.self.mine[[]*]: *"])
 
 
 @pytest.mark.parametrize(
@@ -412,6 +421,49 @@ def test_the_report_of_several_processes(run_with):
 def test_a_device_that_is_not_touched_is_below_every_limit(run_with):
     text = "import pytest, torch\n@pytest.mark.vram_limit(0)\ndef test_it(): pass\n"
     run_with(text, "-W", "error").assert_outcomes(passed=1)
+
+
+LEAKS_ON_A_DEVICE = """
+import pytest, torch
+kept = [torch.Tensor(1 << 20)]
+
+def make():
+    return torch.Tensor(1 << 20)
+
+@pytest.mark.no_vram_leak
+def test_leaks():
+    torch.Tensor(5 << 20)
+    kept.append(make())
+
+@pytest.mark.no_vram_leak
+def test_clean():
+    torch.Tensor(5 << 20)
+
+def test_history():
+    assert torch.allocator.trace is None
+
+def test_the_history_is_the_programs():
+    torch.cuda.memory._record_memory_history()
+    kept.append(torch.Tensor(7 << 20))
+
+@pytest.mark.no_vram_leak
+def test_leaks_again():
+    kept.append(make())
+
+def test_history_again():
+    assert torch.allocator.trace
+"""
+
+
+def test_a_leak_on_a_device_is_named_with_its_line(run_with):
+    got = run_with(LEAKS_ON_A_DEVICE)
+    got.assert_outcomes(passed=4, failed=2)
+    said = [
+        "memory of tensors grows every time: 5.0 MiB in 5 rounds on cuda:0",
+        "  made at test_it.py:5 in make: 1.0 MiB in 1 block of the last round",
+    ]
+    got.stdout.fnmatch_lines(said * 2)
+    assert text_of(got).count("  made at ") == 2
 
 
 # Without torch.

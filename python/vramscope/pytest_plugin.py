@@ -15,8 +15,11 @@ from __future__ import annotations
 import argparse
 import gc
 import inspect
+import sys
+import types
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import pytest
@@ -31,6 +34,8 @@ _LIMIT, _NO_LEAK = "vram_limit", "no_vram_leak"
 _NO_DEVICE = "not measured: there is no CUDA device here, and nobody keeps the peak of memory on the CPU"
 _NO_TORCH = "not measured: nothing has imported torch"
 _REPORT = "vramscope-report"
+#: No module that can be imported has such a name.
+_TEST = "<test>"
 
 #: Tests that were run again and again.
 _repeated: weakref.WeakSet[pytest.Item] = weakref.WeakSet()
@@ -152,10 +157,28 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         pytest.fail(f"{_NO_LEAK}: {error}", pytrace=False)
     _repeated.add(pyfuncitem)
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-    found = check.run(lambda: function(**arguments))
+    with _named({"self": pyfuncitem.instance, **arguments}):
+        found = check.run(lambda: function(**arguments))
     if found is not None:
         pytest.fail(found.text(), pytrace=False)
     return True
+
+
+@contextmanager
+def _named(given: dict[str, object]) -> Iterator[None]:
+    """Lets paths to what a test was given begin with its name there: ``<test>.service.history[*]``.
+
+    Otherwise they would lead through pytest. Paths begin at the globals of modules, so these are made some for a while.
+    """
+    module = types.ModuleType(_TEST)
+    # A request leads to everything in the session.
+    vars(module).update((name, value) for name, value in given.items() if name != "request" and value is not None)
+    sys.modules[_TEST] = module
+    try:
+        yield
+    finally:
+        del sys.modules[_TEST]
+        vars(module).clear()
 
 
 # The report.

@@ -110,6 +110,10 @@ class _C:
         pass
 
     @staticmethod
+    def _cuda_isHistoryEnabled():
+        return allocator.trace is not None
+
+    @staticmethod
     def _cuda_memoryStats(device):
         def stat(current, peak=0):
             return {"all": {"current": current, "peak": peak, "allocated": 0, "freed": 0}}
