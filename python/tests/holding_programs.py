@@ -15,7 +15,6 @@ import types
 from pathlib import Path
 
 import torch
-
 import vramscope
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "corpus" / "holders" / "programs"
@@ -27,7 +26,7 @@ def run(program: Path, output: Path) -> None:
     def check() -> None:
         output.write_text(vramscope.holders(device=os.environ.get("DEVICE", "cpu")).to_json(), encoding="utf-8")
 
-    setattr(builtins, "vramscope_check", check)
+    builtins.vramscope_check = check
     sys.argv = [str(program)]
     sys.path[0] = str(program.parent)
     main = types.ModuleType("__main__")

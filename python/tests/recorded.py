@@ -62,7 +62,7 @@ class Programs:
         command = [sys.executable, *words]
         settings: dict[str, Any] = {"cwd": self.directory, "env": self.env, "capture_output": True, "timeout": 120}
         settings.update(preexec_fn=self.preexec, **more)
-        return Ended(subprocess.run(command, **settings))
+        return Ended(subprocess.run(command, check=False, **settings))
 
     def plain(self, *words: str, flags: tuple[str, ...] = (), **more: Any) -> Ended:
         return self.python(*flags, *words, **more)

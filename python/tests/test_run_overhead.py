@@ -8,7 +8,7 @@ import pytest
 
 pytest.register_assert_rewrite("recorded")
 
-from recorded import Programs  # noqa: E402
+from recorded import Programs
 
 PROGRAM = """
     import time, torch

@@ -8,13 +8,14 @@ import pytest
 
 pytest.register_assert_rewrite("recorded")
 
-from recorded import Programs  # noqa: E402
+from recorded import Programs
 
 LOOK = """
     import os, sys
     import torch
     import __main__
-    print(sys.argv, sys.path, __name__, __file__, __spec__ and (__spec__.name, __spec__.origin), __package__, __builtins__, __loader__.__class__)
+    print(sys.argv, sys.path, __name__, __file__, __spec__ and (__spec__.name, __spec__.origin))
+    print(__package__, __builtins__, __loader__.__class__)
     print(sorted(vars(__main__)), sys.modules["__main__"] is __main__, sys.modules["torch"].__loader__.__class__)
     print(torch.__spec__.loader.__class__, "sitecustomize" in sys.modules, getattr(sys, "orig_argv", None), sys.flags)
     print(sorted(item for item in os.environ.items() if item[0] != "_"))
@@ -85,7 +86,8 @@ def test_without_torch_nothing_is_recorded_and_that_is_said(programs):
 @pytest.mark.parametrize("flag", ["-I", "-E", "-S"])
 def test_a_python_that_ignores_the_environment_runs_on(programs, flag):
     programs.write("print('done')")
-    program = f"import sys; sys.path.insert(0, {programs.env['PYTHONPATH'].split(':')[0]!r}); sys.argv = ['vramscope', 'run', 'train.py']; from vramscope.__main__ import main; main()"
+    begin = f"import sys; sys.path.insert(0, {programs.env['PYTHONPATH'].split(':')[0]!r}); sys.argv = ['vramscope', 'run', 'train.py']"
+    program = f"{begin}; from vramscope.__main__ import main; main()"
     got = programs.python(flag, "-c", program)
     assert (got.status, got.out) == (0, b"done\n")
     assert "nothing is recorded" in got.err

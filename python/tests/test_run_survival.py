@@ -13,7 +13,7 @@ import pytest
 
 pytest.register_assert_rewrite("recorded")
 
-from recorded import Programs, died_of, wait_for  # noqa: E402
+from recorded import Programs, died_of, wait_for
 
 #: Holds 512 KiB more each step, and says when it has done a few.
 LOOP = """
@@ -306,12 +306,17 @@ def test_torchrun_like_ranks_share_a_directory(programs):
 
 def test_a_launchers_children_are_recorded(programs):
     programs.write(LOOP)
-    programs.write("""
+    programs.write(
+        """
         import os, subprocess, sys
         import torch
-        ranks = [subprocess.Popen([sys.executable, "train.py", "70"], env={**os.environ, "RANK": str(n), "WORLD_SIZE": "2"}) for n in range(2)]
+        def rank(n):
+            return subprocess.Popen([sys.executable, "train.py", "70"], env={**os.environ, "RANK": str(n), "WORLD_SIZE": "2"})
+        ranks = [rank(n) for n in range(2)]
         sys.exit(sum(rank.wait() for rank in ranks))
-    """, "launch.py")
+    """,
+        "launch.py",
+    )
     got = programs.recorded("launch.py", options=("--children",))
     assert got.status == 0
     assert "window1.pickle" in programs.files("rank0") and "window1.pickle" in programs.files("rank1")

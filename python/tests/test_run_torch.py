@@ -9,7 +9,7 @@ import pytest
 pytest.register_assert_rewrite("recorded")
 pytest.importorskip("torch")
 
-from recorded import Programs  # noqa: E402
+from recorded import Programs
 
 
 @pytest.fixture
@@ -45,7 +45,10 @@ def train():
         ("for _ in range(5): torch.autograd.grad(loss(), model.weight)", ("backward", 5)),
         ("import vramscope\nfor _ in range(5): train(); vramscope.step()", ("explicit", 5)),
         ("other = torch.optim.SGD(model.parameters())\nfor _ in range(5): train(); other.step(); other.step()", ("optimizer", 5)),
-        ("scaler = torch.amp.GradScaler('cpu')\nfor _ in range(5): scaler.scale(loss()).backward(); scaler.step(optimizer); scaler.update()", ("optimizer", 5)),
+        (
+            "s = torch.amp.GradScaler('cpu')\nfor _ in range(5): s.scale(loss()).backward(); s.step(optimizer); s.update()",
+            ("optimizer", 5),
+        ),
     ],
 )
 def test_what_a_step_is(programs, body, want):
@@ -90,7 +93,12 @@ class Wrong(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         raise ValueError("in backward")
-for work in (lambda: next(iter(DataLoader([1], collate_fn=collate))), lambda: Wrong.apply(loss()).backward(), lambda: model(torch.ones(4, 8)).backward()):
+works = (
+    lambda: next(iter(DataLoader([1], collate_fn=collate))),
+    lambda: Wrong.apply(loss()).backward(),
+    lambda: model(torch.ones(4, 8)).backward(),
+)
+for work in works:
     try:
         work()
     except Exception:
@@ -123,7 +131,7 @@ dist.destroy_process_group()
         assert got.status == 0, got.err
         assert [ended(programs, part) for part in ("rank0", "rank1")] == [("optimizer", 20)] * 2
         assert got.err.count("vramscope: recorded in") == 1
-        assert {name for name in programs.files()} == {"environment.json", "rank0", "rank1"}
+        assert set(programs.files()) == {"environment.json", "rank0", "rank1"}
 
 
 def test_without_a_device_holders_are_looked_for_ever_more_rarely(programs):

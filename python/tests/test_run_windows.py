@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-
 from vramscope.directory import expendable
 from vramscope.options import Options
 from vramscope.steps import Rounds

@@ -1,6 +1,8 @@
 """What torch's C++ objects hold is read as memory: here it is compared with what torch says itself."""
+
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import os
@@ -8,22 +10,22 @@ import subprocess
 import sys
 import threading
 import types
-from typing import Any, Dict, Iterable, List, Set, Tuple
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch.multiprocessing.reductions import StorageWeakRef  # noqa: E402
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
-from torch.utils._pytree import tree_flatten  # noqa: E402
-
-from vramscope import _native  # noqa: E402
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten
+from vramscope import _native
 
 sys.path.insert(0, os.path.dirname(__file__))
-from torch_scenarios import SCENARIOS  # noqa: E402
+from torch_scenarios import SCENARIOS
 
-Graph = Dict[str, Any]
+Graph = dict[str, Any]
 each_scenario = pytest.mark.parametrize("name", sorted(SCENARIOS))
 
 
@@ -38,7 +40,7 @@ def quiet() -> Any:
     gc.enable()
 
 
-def everything() -> List[Any]:
+def everything() -> list[Any]:
     """What the collector knows, and the saved tensors that it does not know."""
     objects = gc.get_objects()
     lists = [value for value in objects if type(value) is list]
@@ -54,7 +56,7 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.storages: Dict[int, Tuple[StorageWeakRef, int]] = {}
+        self.storages: dict[int, tuple[StorageWeakRef, int]] = {}
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         outputs = function(*args, **(kwargs or {}))
@@ -66,12 +68,12 @@ class Recorder(TorchDispatchMode):
                     self.storages[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
         return outputs
 
-    def live(self) -> Dict[int, int]:
+    def live(self) -> dict[int, int]:
         """Bytes of the storages that are still alive, by address."""
         return {address: size for address, (reference, size) in self.storages.items() if not reference.expired()}
 
 
-def record(name: str) -> Tuple[Any, Dict[int, int]]:
+def record(name: str) -> tuple[Any, dict[int, int]]:
     with Recorder() as recorder:
         kept = SCENARIOS[name]()
     gc.collect()
@@ -81,9 +83,9 @@ def record(name: str) -> Tuple[Any, Dict[int, int]]:
 HELD_BY_ALL = (type, types.ModuleType, types.FrameType, types.BuiltinFunctionType)
 
 
-def reachable(start: Iterable[Any]) -> List[Any]:
+def reachable(start: Iterable[Any]) -> list[Any]:
     """The objects that Python can see from these, not beyond modules, classes and the globals of functions."""
-    seen: Dict[int, Any] = {}
+    seen: dict[int, Any] = {}
     waiting = list(start)
     while waiting:
         value = waiting.pop()
@@ -97,10 +99,10 @@ def reachable(start: Iterable[Any]) -> List[Any]:
     return list(seen.values())
 
 
-def held_by(*start: Any) -> Set[int]:
+def held_by(*start: Any) -> set[int]:
     """Addresses of the storages that these objects hold, in Python and in torch: a walk as the tool makes it, in slow steps."""
     objects = everything()
-    roots: List[Any] = list(start)
+    roots: list[Any] = list(start)
     while True:
         roots = reachable(roots)
         graph = _native.torch_graph(objects, roots)
@@ -135,7 +137,7 @@ def test_python_alone_explains_less_than_half_of_them() -> None:
     model, loss = SCENARIOS["transformer"]()
     storages = read([loss, *model.parameters()])["storages"]
     plain = {value.untyped_storage()._cdata for value in gc.get_objects() if isinstance(value, torch.Tensor)}
-    activations = {storage["address"]: storage["bytes"] for storage in storages} 
+    activations = {storage["address"]: storage["bytes"] for storage in storages}
     for parameter in model.parameters():
         activations.pop(parameter.untyped_storage()._cdata, None)
     assert sum(size for address, size in activations.items() if address in plain) < 0.5 * sum(activations.values())
@@ -162,12 +164,11 @@ def test_looking_changes_nothing(name: str) -> None:
     tensors = [value for value in objects if type(value) in (torch.Tensor, torch.nn.Parameter)]
     storages = []
     for tensor in tensors:
-        try:
+        # Sparse and nested ones have none.
+        with contextlib.suppress(NotImplementedError, RuntimeError):
             storages.append(tensor.untyped_storage()._cdata)
-        except (NotImplementedError, RuntimeError):  # Sparse and nested ones have none.
-            pass
 
-    def counts() -> List[Tuple[int, ...]]:
+    def counts() -> list[tuple[int, ...]]:
         per_tensor = [(tensor._use_count(), sys.getrefcount(tensor)) for tensor in tensors]
         per_object = [(sys.getrefcount(value),) for value in objects]
         return per_tensor + per_object + [(torch._C._storage_Use_Count(storage),) for storage in storages]
@@ -183,7 +184,7 @@ def test_looking_changes_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_no_forward_and_no_hook_runs(reentrant: bool) -> None:
-    calls: List[str] = []
+    calls: list[str] = []
 
     def forward(value: torch.Tensor) -> torch.Tensor:
         calls.append("forward")
@@ -213,7 +214,10 @@ def test_no_forward_and_no_hook_runs(reentrant: bool) -> None:
 def test_after_the_backward_pass_functions_hold_nothing() -> None:
     value = torch.randn(8, requires_grad=True)
     loss = (value.exp() * value.sin() @ torch.randn(8)).sum()
-    labels = lambda: [label for _, _, label in read([loss])["edges"] if label.startswith("saved")]  # noqa: E731
+
+    def labels() -> list[str]:
+        return [label for _, _, label in read([loss])["edges"] if label.startswith("saved")]
+
     assert len(labels()) >= 5
     loss.backward()
     assert labels() == []
@@ -225,7 +229,7 @@ def test_functions_and_their_order_are_those_that_python_tells(name: str) -> Non
     for tensor in tree_flatten(kept)[0]:
         if not isinstance(tensor, torch.Tensor) or tensor.grad_fn is None:
             continue
-        wrappers: Dict[Any, int] = {}
+        wrappers: dict[Any, int] = {}
         waiting = [tensor.grad_fn]
         while waiting:
             function = waiting.pop()
@@ -236,7 +240,12 @@ def test_functions_and_their_order_are_those_that_python_tells(name: str) -> Non
         objects = list(wrappers)
         graph = _native.torch_graph(objects)
         numbers = [row["object"] for row in graph["functions"]]
-        told = sorted((wrappers[function], wrappers[following]) for function in wrappers for following, _ in function.next_functions if following is not None)
+        told = sorted(
+            (wrappers[function], wrappers[following])
+            for function in wrappers
+            for following, _ in function.next_functions
+            if following is not None
+        )
         edges = [(start[1], end[1]) for start, end, label in graph["edges"] if label == "Next" and start[0] == "function"]
         found = sorted((numbers[start], numbers[end]) for start, end in edges if numbers[start] is not None and numbers[end] is not None)
         assert found == told
@@ -259,7 +268,7 @@ def test_what_looks_like_a_saved_tensor_is_one(name: str) -> None:
     """A function that says nothing of itself is looked through; that must find what is known of those that do."""
     kept = SCENARIOS[name]()
 
-    def saved(guess: bool) -> List[Tuple[str, int, int]]:
+    def saved(guess: bool) -> list[tuple[str, int, int]]:
         graph = read(guess=guess)
         found = {(start[1], end[1]) for start, end, label in graph["edges"] if label.startswith("saved") and start[0] == "function"}
         rows = [(graph["functions"][start], graph["tensors"][end]) for start, end in found]
@@ -347,7 +356,7 @@ def test_a_function_that_python_holds_is_a_root() -> None:
     output = SCENARIOS["custom_function"]()
     context = output.grad_fn.next_functions[0][0]
     graph = read([function])
-    assert [row["class"] for row in graph["functions"]][0] == "torch::autograd::generated::ExpBackward0"
+    assert next(row["class"] for row in graph["functions"]) == "torch::autograd::generated::ExpBackward0"
     assert len([label for _, _, label in graph["edges"] if label == "saved result"]) == 1
     graph = read([context])
     assert graph["functions"][0]["class"] == "torch::autograd::PyNode"
@@ -398,10 +407,10 @@ def test_learning_leaves_no_tensor_behind() -> None:
 def test_reading_while_other_threads_run_backward() -> None:
     """What they free and use anew may be read wrongly; it must never be followed."""
     stop = threading.Event()
-    failed: List[BaseException] = []
+    failed: list[BaseException] = []
     rounds = [0] * 3
     # What each thread is working on: its graph is taken down while it is read.
-    current: List[Any] = [torch.zeros(())] * len(rounds)
+    current: list[Any] = [torch.zeros(())] * len(rounds)
 
     def train(place: int) -> None:
         try:
@@ -413,7 +422,7 @@ def test_reading_while_other_threads_run_backward() -> None:
                 current[place] = value.sum()
                 current[place].backward()
                 rounds[place] += 1
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             failed.append(error)
 
     threads = [threading.Thread(target=train, args=(place,)) for place in range(len(rounds))]

@@ -8,7 +8,6 @@ import types
 from typing import Any, Callable
 
 import pytest
-
 from vramscope import _native
 
 
@@ -165,7 +164,7 @@ def bounded(thing: Any) -> Any:
     return [thing]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def unbounded(number: int) -> Any:
     return Thing()
 
@@ -212,7 +211,7 @@ def deep(thing: Thing) -> Any:
         (lambda t: with_attribute(TupleWithAttributes((1, 2, 3)), t), "holder.thing"),
         (lambda t: TupleWithAttributes((1, t, 3)), "holder[*]"),
         (lambda t: with_attribute(ExceptionWithAttributes(), t), "holder.thing"),
-        (lambda t: ExceptionWithAttributes(t), "holder.args[*]"),
+        (ExceptionWithAttributes, "holder.args[*]"),
         (lambda t: with_attribute(types.SimpleNamespace(), t), "holder.thing"),
         (closure, "remember.<closure>.thing"),
         (default, "remember.__defaults__[*]"),

@@ -9,10 +9,10 @@ import gc
 import sys
 import threading
 import types
-from typing import Any, Callable, Iterator
+from collections.abc import Iterator
+from typing import Any, Callable
 
 import pytest
-
 from vramscope import _native
 
 
@@ -386,7 +386,7 @@ def test_causes_and_contexts() -> None:
         try:
             raise KeyError(things[1])
         except KeyError:
-            raise ValueError  # noqa: B904
+            raise ValueError  # noqa: B904 (this one has a context and no cause)
 
     global holder
     things = [Thing(), Thing()]
@@ -492,7 +492,9 @@ def test_what_is_registered_for_the_exit() -> None:
 
 def test_garbage_and_callbacks_of_the_collector() -> None:
     gc.garbage.append(Thing())
-    gc.callbacks.append(lambda phase, info, thing=Thing(): None)
+    thing = Thing()
+    gc.callbacks.append(lambda phase, info, thing=thing: None)
+    del thing
     found = _native._paths_to([id(gc.garbage[0]), id(gc.callbacks[-1].__defaults__[0])])
     gc.garbage.clear()
     gc.callbacks.pop()
@@ -553,7 +555,7 @@ def test_frozen_objects(distrust: bool) -> None:
 
 def test_containers_that_the_collector_does_not_track() -> None:
     global holder
-    inner = tuple([1, 2, "a"])
+    inner = tuple(range(3))
     gc.collect()
     assert not gc.is_tracked(inner)
     holder = [inner]

@@ -1,13 +1,14 @@
 """Programs that hold memory in torch's C++ objects, each stopped in the middle: what it returns is what it holds on to."""
+
 from __future__ import annotations
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable
 
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-SCENARIOS: Dict[str, Callable[[], Any]] = {}
+SCENARIOS: dict[str, Callable[[], Any]] = {}
 
 
 def scenario(build: Callable[[], Any]) -> Callable[[], Any]:
@@ -26,7 +27,15 @@ def transformer() -> Any:
 @scenario
 def convolutions() -> Any:
     model = nn.Sequential(
-        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3), nn.GELU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10)
+        nn.Conv2d(3, 8, 3),
+        nn.BatchNorm2d(8),
+        nn.ReLU(inplace=True),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.GELU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(16, 10),
     )
     output = model(torch.randn(4, 3, 16, 16))
     return model, nn.functional.cross_entropy(output, torch.randint(0, 10, (4,)))

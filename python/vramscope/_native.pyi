@@ -1,9 +1,10 @@
 """The native part of vramscope."""
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
-def main(arguments: list[str | bytes | PathLike[str]]) -> int:
+def main(arguments: Sequence[str | bytes | PathLike[str]]) -> int:
     """Run the command line with these arguments, the command's own name first, and return its exit status."""
 
 def parse_run(arguments: list[str]) -> tuple[bool, list[str], str, list[tuple[str, str]]] | None:

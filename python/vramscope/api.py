@@ -182,7 +182,8 @@ def report(path: str | None = None) -> str:
     """What ``vramscope analyze`` says of a recording.
 
     Args:
-        path: A recording, a directory of them or a snapshot; without it, the recording of this process so far.
+        path: A recording, a directory of them or a snapshot; without it, the recording of this process so far, with what is
+            held now.
 
     Raises:
         RuntimeError: where there is nothing to analyse, or it could not be.
@@ -193,14 +194,10 @@ def report(path: str | None = None) -> str:
         recorder = _recorder()
         if recorder is None or recorder.directory is None:
             raise RuntimeError("nothing is recorded in this process; begin with vramscope.start()")
-        if recorder.history is not None:
-            recorder.save(f"snapshot{_next_number()}")
+        recorder.save(f"snapshot{_next_number()}")
+        recorder.write_out()
         path = recorder.directory.path
-    text = verdict.report(path)
-    if text is None:
-        what = "has nothing to analyse yet" if os.path.exists(path) else "does not exist"
-        raise RuntimeError(f"{path} {what}")
-    return text
+    return verdict.report(path)
 
 
 _snapshots = 0

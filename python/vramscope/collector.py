@@ -1,12 +1,14 @@
-"""Listens to Python's collector: where a collection gives memory of the device back, cycles held it, and the next one is a
-moment to see which. Just before a collection the garbage is complete, just after it nothing is left of it.
+"""Listens to Python's collector: where a collection gives memory of the device back, cycles held it.
+
+The next one is a moment to see which: just before a collection the garbage is complete, just after it nothing is left of it.
 """
 
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 #: A collection that frees less is not worth a look: bytes, and the share of what is allocated.
 LEAST_BYTES, LEAST_SHARE = 1 << 20, 0.01
@@ -20,10 +22,12 @@ class Collector:
     """Tells of collections that freed memory, and of moments just before the next ones."""
 
     def __init__(self, allocated: Callable[[], int | None], freed: Callable[[int], None], look: Callable[[int], None]) -> None:
-        """
-        :param allocated: bytes allocated on devices; None while there is no device
-        :param freed: told how many bytes a collection freed
-        :param look: called just before a collection that may free as much again, with the number of the look
+        """What it asks, and whom it tells.
+
+        Args:
+            allocated: Bytes allocated on devices; None while there is no device.
+            freed: Told how many bytes a collection freed.
+            look: Called just before a collection that may free as much again, with the number of the look.
         """
         self._allocated = allocated
         self._freed = freed

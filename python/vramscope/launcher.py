@@ -8,6 +8,7 @@ very command that would start it otherwise, so that ``__main__``, ``sys.argv``, 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -37,10 +38,8 @@ def launch(module: bool, program: list[str], out: str, settings: list[tuple[str,
     else:
         add_to(environment, options)
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
-        except (OSError, ValueError, AttributeError):
-            pass
     try:
         os.execve(file, words, environment)
     except OSError as error:

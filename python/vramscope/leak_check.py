@@ -1,113 +1,150 @@
 """Whether a piece of code leaks: it is run again and again, and what grows each time leaks.
 
-Source of the rule: BLeak (Vilk and Berger, PLDI 2018) finds leaks by what grows on every round trip; two rounds alone always seem to grow.
+Source of the rule: BLeak (Vilk and Berger, PLDI 2018) finds leaks by what grows on every round trip; two rounds alone
+always seem to grow.
 """
 
 from __future__ import annotations
 
 import gc
-from typing import Any, Callable, Dict, List, Optional
+from contextlib import nullcontext
+from typing import Callable, NamedTuple
 
-from vramscope import collector, live
+from vramscope import allocation_sites, collector, live
+from vramscope.allocation_sites import Site
 from vramscope.quantity import format_bytes
 
-_FEWEST = 3
+#: Rounds that can tell growth from chance, at least.
+FEWEST = 3
+#: Holders and lines that are shown.
+SHOWN = 3
 
 
 class LeakCheck:
-    """Runs a function ``warmup + steps`` times and looks at the memory after each."""
+    """Runs a function ``warmup + steps`` times at most, and looks at the memory after each."""
 
     def __init__(self, steps: int = 5, warmup: int = 2, allow_cycles: bool = False) -> None:
+        """How often it runs, and what it lets pass.
+
+        Args:
+            steps: Rounds that count; 3 or more, as fewer cannot tell growth from chance.
+            warmup: Rounds before, in which caches and lazy state may fill.
+            allow_cycles: Whether memory may wait in reference cycles for Python's collector.
+
+        Raises:
+            ValueError: where there are too few rounds.
+            TypeError: where they are no whole numbers.
         """
-        :param steps: rounds that count; 3 or more, as fewer cannot tell growth from chance
-        :param warmup: rounds before, in which caches and lazy state may fill
-        :param allow_cycles: whether memory may wait in reference cycles for Python's collector
-        """
-        if steps < _FEWEST:
-            raise ValueError(f"steps must be {_FEWEST} or more, as fewer cannot tell growth from chance, not {steps}")
+        for name, value in (("steps", steps), ("warmup", warmup)):
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise TypeError(f"{name} must be a whole number of rounds, not {value!r}")
+        if steps < FEWEST:
+            raise ValueError(f"steps must be {FEWEST} or more, as fewer cannot tell growth from chance, not {steps}")
         if warmup < 1:
             raise ValueError(f"warmup must be 1 or more, as the first round fills caches, not {warmup}")
         self.steps = steps
         self.warmup = warmup
         self.allow_cycles = allow_cycles
 
-    def run(self, function: Callable[[], Any]) -> Optional["Leak"]:
-        """Runs it; returns the leak, or nothing where there is none."""
+    def run(self, function: Callable[[], object]) -> Leak | None:
+        """Runs it; returns the leak, or nothing where there is none.
+
+        Once a round leaves no more than the one before there is none, and the rest is not run.
+        """
         with collector.at_rest():
             for _ in range(self.warmup):
                 function()
             gc.collect()
-            after = [live.bytes_by_device()]
-            paths = [_bytes_by_path()]
-            for step in range(self.steps):
-                function()
-                after.append(live.bytes_by_device())
-                if step in (0, self.steps - 2, self.steps - 1):
-                    paths.append(_bytes_by_path())
-            grown = [device for device in after[-1] if _grows([reading.get(device, 0) for reading in after])]
-            if not grown:
-                return None
-            # What holds it must be looked at before the collector takes the evidence away.
-            suspects = _growing_paths(paths)
-            before_collection = sum(after[-1].get(device, 0) for device in grown)
+            readings = [live.Reading()]
+            grown = list(readings[0].bytes)
+            sites: list[Site] = []
+            for round_number in range(1, self.steps + 1):
+                is_last = round_number == self.steps
+                with allocation_sites.watched() if is_last else nullcontext(list) as look:
+                    function()
+                    # Of the first round and the last two is asked who holds it.
+                    readings.append(live.Reading(with_holders=round_number in (1, self.steps - 1, self.steps)))
+                    grown = [device for device in grown if _grows([reading.bytes.get(device, 0) for reading in readings])]
+                    if not grown:
+                        return None
+                    # The evidence is still there: the collector has not run.
+                    sites = look()
+            live_bytes = [sum(reading.bytes.get(device, 0) for device in grown) for reading in readings]
             gc.collect()
-            collected = live.bytes_by_device()
-        freed = before_collection - sum(collected.get(device, 0) for device in grown)
-        growth = before_collection - sum(after[0].get(device, 0) for device in grown)
-        cycles = freed * 2 >= growth
+            collected = live.Reading()
+        freed = live_bytes[-1] - sum(collected.bytes.get(device, 0) for device in grown)
+        cycles = freed * 2 >= live_bytes[-1] - live_bytes[0]
         if cycles and self.allow_cycles:
             return None
-        readings = [sum(reading.get(device, 0) for device in grown) for reading in after]
-        return Leak(readings, grown, suspects, freed if cycles else 0)
+        return Leak(live_bytes, grown, _growing(readings), sites, freed if cycles else 0, readings[-1].no_holders)
 
 
-class Leak:
+class Grown(NamedTuple):
+    """A holder that held more at each look."""
+
+    key: live.Key
+    #: At the last look.
+    held: live.Held
+    #: Bytes that it held more at the last look than at the first one.
+    more_bytes: int
+
+
+class Leak(NamedTuple):
     """Memory that grew in each round."""
 
-    def __init__(self, readings: List[int], devices: List[str], holders: List[Any], freed: int) -> None:
-        #: bytes that were live before the first round that counts, and after each
-        self.readings = readings
-        self.devices = devices
-        #: rows of :func:`vramscope.holders` that grew, most growth first
-        self.holders = holders
-        #: bytes that Python's collector freed, where it freed most of the growth
-        self.freed = freed
+    #: Bytes that were live before the first round that counts, and after each.
+    readings: list[int]
+    devices: list[str]
+    #: Most growth first.
+    holders: list[Grown]
+    #: Lines that made what stayed of the last round, most bytes first; empty where that is not known.
+    sites: list[Site]
+    #: Bytes that Python's collector freed, where it freed most of the growth.
+    freed: int
+    #: Why nobody could look for holders.
+    no_holders: str = ""
 
     def text(self) -> str:
         """What a failing test says."""
         rounds = len(self.readings) - 1
         grown = self.readings[-1] - self.readings[0]
         lines = [
-            f"device memory grows every time: {format_bytes(grown)} in {rounds} rounds on {', '.join(self.devices)}",
-            "  live after each round: " + ", ".join(format_bytes(reading) for reading in self.readings),
+            f"memory of tensors grows every time: {format_bytes(grown)} in {rounds} rounds on {', '.join(self.devices)}",
+            "  live before, and after each round: " + ", ".join(map(format_bytes, self.readings)),
         ]
         if self.freed:
-            lines.append(
-                f"  reference cycle: {format_bytes(self.freed)} of it went when Python's collector ran; until then it is lost to the device"
-            )
-        for holder in self.holders[:3]:
-            through = f" through the {holder['through']}" if holder["through"] else ""
-            lines.append(f"  held by {holder['path']}{through}: {format_bytes(holder['bytes'])} in {holder['blocks']} blocks")
-        if not self.holders:
+            freed = format_bytes(self.freed)
+            lines.append(f"  reference cycle: {freed} of it went when Python's collector ran; until then nothing else can use it")
+        for holder in self.holders[:SHOWN]:
+            held = f"{format_bytes(holder.held.bytes)} in {_counted(holder.held.blocks, 'block')}"
+            lines.append(f"  held by {holder.key}: {held}, {format_bytes(holder.more_bytes)} more than after the first round")
+        if self.no_holders:
+            lines.append(f"  who holds it could not be found: {self.no_holders}")
+        elif not self.holders:
             lines.append("  no Python object was found that holds more each time: it may be held by C++")
+        of_what = "tensor" if self.devices == ["cpu"] else "block"
+        for site in self.sites[:SHOWN]:
+            lines.append(f"  made at {site.line}: {format_bytes(site.bytes)} in {_counted(site.pieces, of_what)} of the last round")
         return "\n".join(lines)
 
 
-def _grows(readings: List[int]) -> bool:
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+def _grows(readings: list[int]) -> bool:
     return all(later > earlier for earlier, later in zip(readings, readings[1:]))
 
 
-def _bytes_by_path() -> Dict[Any, Any]:
-    from vramscope import holders
-
-    return {(row["path"], row["through"], row["class"]): row for row in holders().to_dict()["holders"]}
-
-
-def _growing_paths(paths: List[Dict[Any, Any]]) -> List[Any]:
-    """Rows of the last reading that were larger at each reading, most growth first."""
-
-    def readings(key: Any) -> List[int]:
-        return [reading[key]["bytes"] if key in reading else 0 for reading in paths]
-
-    rows = [(figures[-1] - figures[0], row) for key, row in paths[-1].items() if _grows(figures := readings(key))]
-    return [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
+def _growing(readings: list[live.Reading]) -> list[Grown]:
+    """Who held more each time that somebody looked, after the first round and later; most growth first."""
+    looks = [reading.holders for reading in readings[1:] if reading.holders is not None]
+    if len(looks) < 2:
+        return []
+    nothing = live.Held(0, 0)
+    rows = []
+    for key, held in looks[-1].items():
+        figures = [look.get(key, nothing).bytes for look in looks]
+        if _grows(figures):
+            rows.append(Grown(key, held, figures[-1] - figures[0]))
+    return sorted(rows, key=lambda row: -row.more_bytes)

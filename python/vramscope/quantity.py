@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import Union
+from fractions import Fraction
 
 _UNITS = {"b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
-def parse_bytes(text: Union[str, int]) -> int:
+def parse_bytes(amount: str | int) -> int:
     """Bytes from ``"2 GiB"``, ``"500MB"`` or a whole number of bytes.
 
-    Raises ``ValueError`` where the unit is missing or unknown: a bare number in a text may be meant in any unit.
+    Raises:
+        ValueError: where the unit is missing or unknown: a bare number in a text may be meant in any unit.
+        TypeError: where it is neither a text nor a whole number.
     """
-    if isinstance(text, int):
-        if text < 0:
-            raise ValueError(f"a number of bytes cannot be negative: {text}")
-        return text
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*", text)
+    if isinstance(amount, bool) or not isinstance(amount, (int, str)):
+        raise TypeError(f"{amount!r} is no amount of memory; write it as `2 GiB` or `500 MB`")
+    if isinstance(amount, int):
+        if amount < 0:
+            raise ValueError(f"a number of bytes cannot be negative: {amount}")
+        return amount
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*", amount)
     unit = _UNITS.get(found.group(2).lower()) if found else None
     if found is None or unit is None:
-        raise ValueError(f"`{text}` is no amount of memory; write it as `2 GiB` or `500 MB`")
-    return round(float(found.group(1)) * unit)
+        raise ValueError(f"`{amount}` is no amount of memory; write it as `2 GiB` or `500 MB`")
+    return round(Fraction(found.group(1)) * unit)
 
 
 def format_bytes(count: int) -> str:

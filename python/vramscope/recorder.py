@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any
 
 from vramscope import place, recording
 from vramscope.collector import Collector
@@ -209,8 +210,14 @@ class Recorder:
         self.close("SIGTERM")
         return True
 
+    def write_out(self) -> None:
+        """Write what waits to be written, for somebody who wants to read it."""
+        with self.entered() as may:
+            if may:
+                self._flush(time.monotonic())
+
     def flush_now(self) -> None:
-        """Write what waits to be written, from any thread."""
+        """SIGTERM came and must wait: write what waits to be written, from any thread."""
         with self.entered(1.0) as may:
             if may:
                 self._flush(time.monotonic())
@@ -247,7 +254,13 @@ class Recorder:
         """Take everything away that was put into the program."""
         self.is_on = False
         # The thread first: it waits at what the signals give back.
-        for leave in (self.sampler.stop, self.steps.unhook, self.signals.leave, self.collector.leave, self.history.leave if self.history else None):
+        for leave in (
+            self.sampler.stop,
+            self.steps.unhook,
+            self.signals.leave,
+            self.collector.leave,
+            self.history.leave if self.history else None,
+        ):
             try:
                 if leave is not None:
                     leave()
@@ -438,6 +451,7 @@ class Recorder:
         self.phase = name
 
     def note(self, what: str, **facts: Any) -> None:
+        """Write down what was done, and why."""
         if self.directory is not None:
             self.directory.event(what, **facts)
 

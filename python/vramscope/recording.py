@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 import sys
@@ -59,10 +60,8 @@ def _save_before_leaving_at_once(recorder: Recorder) -> None:
     @functools.wraps(leave)
     def exit_at_once(status: int) -> Any:
         if os.getpid() == recorder.pid and recorder.is_on:
-            try:
+            with contextlib.suppress(Exception):
                 recorder.close("os._exit", status=status)
-            except Exception:
-                pass
         return leave(status)
 
     os._exit = exit_at_once

@@ -6,6 +6,7 @@ To the program it looks as if no handler were there, so that one which looks bef
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import signal
@@ -43,16 +44,16 @@ class Signals:
         if self.ours:
             self._hide()
         if signal.SIGTERM in self.ours:
-            try:
+            # A process may have few descriptors: then SIGTERM waits for the main thread.
+            with contextlib.suppress(OSError):
                 self.wakeup = Wakeup()
-            except OSError:
-                # A process may have few descriptors: then SIGTERM waits for the main thread.
-                pass
         return [signal.Signals(number).name for number in self.ours]
 
     def leave(self) -> None:
-        """Put the defaults back where our handlers are still in force. In another thread than the main one nothing can be done;
-        the handlers then do nothing but what the default does."""
+        """Put the defaults back where our handlers are still in force.
+
+        In another thread than the main one nothing can be done; the handlers then do nothing but what the default does.
+        """
         if threading.current_thread() is not threading.main_thread():
             return
         for number in list(self.ours):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Optional
 
 #: Every column of ``statistics.csv``, with its unit. A field that is not known is empty.
 COLUMNS = (
@@ -27,7 +27,7 @@ COLUMNS = (
 )
 
 #: Allocated, reserved, active, requested and stranded bytes; the peaks of the first two; segments, retries, failures.
-Figures = Tuple[int, int, int, int, int, int, int, int, int, int]
+Figures = tuple[int, int, int, int, int, int, int, int, int, int]
 
 NO_FIGURES = ("",) * 10
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -87,13 +87,21 @@ def rss_bytes() -> int:
 ROW = ",".join(["%s"] * len(COLUMNS)) + "\n"
 
 #: A row before it is written: step, time in µs, device, figures, bytes in the machine's memory, phase, source.
-Row = Tuple[Optional[int], int, Optional[int], Optional[Figures], int, str, str]
+Row = tuple[Optional[int], int, Optional[int], Optional[Figures], int, str, str]
 
 
 def row_text(row: Row) -> str:
     """A row as a line of the file."""
     step, time_us, device, figures, rss, phase, source = row
-    return ROW % ("" if step is None else step, time_us, "" if device is None else device, *(figures or NO_FIGURES), rss or "", phase, source)
+    return ROW % (
+        "" if step is None else step,
+        time_us,
+        "" if device is None else device,
+        *(figures or NO_FIGURES),
+        rss or "",
+        phase,
+        source,
+    )
 
 
 def now_us() -> int:

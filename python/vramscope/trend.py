@@ -5,7 +5,8 @@ It decides only when a window of history is worth recording; what is said about 
 
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 #: Readings in the smallest block.
 BLOCK = 5
@@ -112,8 +113,10 @@ def median(values: Iterable[float]) -> float:
 
 
 class Teeth:
-    """Sees memory that rises over several steps and then falls at once, again and again: garbage that waits for Python's
-    collector."""
+    """Sees memory that rises over several steps and then falls at once, again and again.
+
+    That is what garbage does that waits for Python's collector.
+    """
 
     def __init__(self) -> None:
         #: First and last step, and bytes, of the last teeth.

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
-from recorded import Programs, wait_for  # noqa: E402
+from recorded import Programs, wait_for
 
 TRAIN = """
 import os, sys, time, torch
@@ -55,7 +55,9 @@ def test_a_leak_from_the_start(programs):
 
 
 def test_a_leak_that_begins_late(programs):
-    write(programs, "for step in range(1200):\n    train(step)\n    if step > 400:\n        kept.append(torch.ones(1 << 18, device='cuda'))\n")
+    write(
+        programs, "for step in range(1200):\n    train(step)\n    if step > 400:\n        kept.append(torch.ones(1 << 18, device='cuda'))\n"
+    )
     got = programs.recorded("train.py")
     assert windows(programs)[:2] == ["first", "growth"]
     assert "LEAK" in got.err or "GROWING" in got.err
@@ -69,16 +71,26 @@ def test_a_clean_program(programs):
 
 
 def test_out_of_memory(programs):
-    write(programs, "torch.cuda.set_per_process_memory_fraction(0.02)\nwhile True:\n    train(0)\n    kept.append(torch.ones(1 << 26, device='cuda'))\n")
+    write(
+        programs,
+        "torch.cuda.set_per_process_memory_fraction(0.02)\n"
+        "while True:\n    train(0)\n    kept.append(torch.ones(1 << 26, device='cuda'))\n",
+    )
     want = programs.plain("train.py")
     got = programs.recorded("train.py", options=("--quiet",))
     assert got.status == want.status == 1
-    assert [line for line in got.err.splitlines() if line.startswith("  File")] == [line for line in want.err.splitlines() if line.startswith("  File")]
+    assert [line for line in got.err.splitlines() if line.startswith("  File")] == [
+        line for line in want.err.splitlines() if line.startswith("  File")
+    ]
     assert "oom1.pickle" in programs.files()
 
 
 def test_usr2(programs):
-    write(programs, "for step in range(100000):\n    train(step)\n    if step == 20: print('ready', flush=True)\n    if step > 20 and os.path.exists('.vramscope/latest/window1.pickle'): break\n")
+    write(
+        programs,
+        "for step in range(100000):\n    train(step)\n    if step == 20: print('ready', flush=True)\n"
+        "    if step > 20 and os.path.exists('.vramscope/latest/window1.pickle'): break\n",
+    )
     process = programs.start("train.py", options=("--first-window", "no"))
     wait_for(process, b"ready")
     os.kill(process.pid, signal.SIGUSR2)

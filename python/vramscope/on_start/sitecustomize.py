@@ -32,4 +32,4 @@ def _begin() -> None:
 _begin()
 sys.modules.pop("sitecustomize", None)
 # Where there is none, Python is told so as it would be without this file.
-import sitecustomize  # noqa: E402, F401
+import sitecustomize  # type: ignore[import-not-found]  # noqa: E402, F401

@@ -40,7 +40,7 @@ class Allocator:
 
     def entry(self, action, address, size, frames):
         if self.trace is not None:
-            entry = dict(action=action, addr=address, size=size, stream=0, time_us=time.time_ns() // 1000, frames=frames)
+            entry = {"action": action, "addr": address, "size": size, "stream": 0, "time_us": time.time_ns() // 1000, "frames": frames}
             self.trace = [*self.trace[-self.limit :], entry] if len(self.trace) >= self.limit else (self.trace.append(entry) or self.trace)
 
     def obtain(self, size):
@@ -51,7 +51,7 @@ class Allocator:
                 observer(0, size, self.capacity, self.capacity - self.allocated)
             raise OutOfMemoryError("CUDA out of memory.")
         stack = traceback.extract_stack()[:-2][::-1] if self.trace is not None else []
-        frames = [dict(filename=f.filename, line=f.lineno, name=f.name) for f in stack]
+        frames = [{"filename": f.filename, "line": f.lineno, "name": f.name} for f in stack]
         address, self.next = self.next, self.next + size
         self.live[address] = (size, frames)
         self.allocated += size
@@ -70,12 +70,23 @@ class Allocator:
 
     def snapshot(self):
         segments = [
-            dict(device=0, address=address, total_size=size, allocated_size=size, active_size=size, requested_size=size,
-                 stream=0, segment_type="large", segment_pool_id=(0, 0), is_expandable=False, frames=frames,
-                 blocks=[dict(address=address, size=size, requested_size=size, state="active_allocated", frames=frames)])
+            {
+                "device": 0,
+                "address": address,
+                "total_size": size,
+                "allocated_size": size,
+                "active_size": size,
+                "requested_size": size,
+                "stream": 0,
+                "segment_type": "large",
+                "segment_pool_id": (0, 0),
+                "is_expandable": False,
+                "frames": frames,
+                "blocks": [{"address": address, "size": size, "requested_size": size, "state": "active_allocated", "frames": frames}],
+            }
             for address, (size, frames) in self.live.items()
         ]
-        return dict(segments=segments, device_traces=[list(self.trace or [])], allocator_settings={}, external_annotations=[])
+        return {"segments": segments, "device_traces": [list(self.trace or [])], "allocator_settings": {}, "external_annotations": []}
 
 
 allocator = Allocator()
@@ -85,8 +96,6 @@ class Tensor:
     """Bytes on the device."""
 
     def __init__(self, n):
-        from torch import cuda
-
         cuda._lazy_init()
         self.address = allocator.obtain(n)
 
@@ -101,19 +110,31 @@ class _C:
         pass
 
     @staticmethod
+    def _cuda_isHistoryEnabled():
+        return allocator.trace is not None
+
+    @staticmethod
     def _cuda_memoryStats(device):
         def stat(current, peak=0):
             return {"all": {"current": current, "peak": peak, "allocated": 0, "freed": 0}}
 
         a = allocator
         bytes_ = stat(a.allocated, a.peak)
-        return {"allocated_bytes": bytes_, "reserved_bytes": bytes_, "active_bytes": bytes_, "requested_bytes": bytes_,
-                "inactive_split_bytes": stat(0), "segment": stat(len(a.live)), "num_alloc_retries": a.retries, "num_ooms": a.ooms,
-                "allocation": {"all": {"current": len(a.live), "peak": 0, "allocated": a.made, "freed": a.freed}}}
+        return {
+            "allocated_bytes": bytes_,
+            "reserved_bytes": bytes_,
+            "active_bytes": bytes_,
+            "requested_bytes": bytes_,
+            "inactive_split_bytes": stat(0),
+            "segment": stat(len(a.live)),
+            "num_alloc_retries": a.retries,
+            "num_ooms": a.ooms,
+            "allocation": {"all": {"current": len(a.live), "peak": 0, "allocated": a.made, "freed": a.freed}},
+        }
 
     @staticmethod
     def _cuda_attach_out_of_memory_observer(observer):
         allocator.observers.append(observer)
 
 
-from torch import autograd, cuda, optim, profiler, utils  # noqa: E402, F401
+from torch import autograd, cuda, optim, profiler, utils  # noqa: F401

@@ -39,3 +39,23 @@ def get_device_properties(device):
         name, total_memory = "Fake 1", torch.allocator.capacity
 
     return properties
+
+
+def is_available():
+    return True
+
+
+def synchronize():
+    pass
+
+
+def memory_allocated(device=0):
+    return torch.allocator.allocated
+
+
+def max_memory_allocated(device=0):
+    return torch.allocator.peak
+
+
+def reset_peak_memory_stats(device=0):
+    torch.allocator.peak = torch.allocator.allocated

@@ -16,6 +16,10 @@ def _snapshot():
     return torch.allocator.snapshot()
 
 
+def memory_snapshot():
+    return _snapshot()["segments"]
+
+
 def _dump_snapshot(filename):
     with open(filename, "wb") as file:
         pickle.dump(_snapshot(), file)
