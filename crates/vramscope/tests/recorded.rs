@@ -424,7 +424,13 @@ fn holders_are_shown_in_every_format() {
     insta::assert_snapshot!("holders", out);
     let (_, out, _) = run(&["holders", "leak/window2.holders.json", "--format", "markdown"]);
     insta::assert_snapshot!("holders_markdown", out);
-    let (_, document, _) = json(&["holders", "leak/window2.holders.json"]);
+    let (_, mut document, _) = json(&["holders", "leak/window2.holders.json"]);
+    for holder in document["holders"].as_array_mut().unwrap() {
+        // The file is of a version that did not look who else holds it.
+        let holder = holder.as_object_mut().unwrap();
+        assert_eq!(holder.remove("also_held_by"), Some(Value::Array(Vec::new())));
+        assert_eq!(holder.remove("held_by_more_bytes"), Some(0.into()));
+    }
     let written: Value =
         serde_json::from_slice(&std::fs::read(corpus("recorded/leak/window2.holders.json")).unwrap())
             .unwrap();
