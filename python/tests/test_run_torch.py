@@ -129,4 +129,4 @@ dist.destroy_process_group()
         assert got.status == 0, got.err
         assert [ended(programs, part) for part in ("rank0", "rank1")] == [("optimizer", 20)] * 2
         assert got.err.count("vramscope: recorded in") == 1
-        assert set(programs.files()) == {"environment.json", "rank0", "rank1"}
+        assert set(programs.files()) == {"environment.json", "rank0", "rank1", "report.txt"}
