@@ -48,8 +48,6 @@ def is_named(row: dict[str, Any], truth: dict[str, Any]) -> bool:
 
 #: What is not right yet, and why: it must fail, so that nobody forgets to take it out of here.
 NOT_YET = {}
-if sys.version_info >= (3, 10):
-    NOT_YET["atexit_args"] = "from Python 3.10 on, what is registered with atexit is in C, so it is only said that C code holds it"
 if sys.version_info < (3, 11):
     of_ended = "before Python 3.11, a frame that has ended is not told from one that waits, and reads `function:local`"
     NOT_YET.update(dict.fromkeys(["errors_list", "except_handler", "sys_last_value"], of_ended))

@@ -234,7 +234,23 @@ def test_without_a_device_the_process_is_read(programs):
     assert got.err.startswith("\nCANNOT TELL  no memory of a GPU was in use in ")
     assert "vramscope: recorded in .vramscope/" in got.err.splitlines()[-1]
     rows = programs.rows()
-    assert rows and all(int(row["rss_bytes"]) > MIB and row["device"] == row["allocated_bytes"] == "" for row in rows)
+    assert all(row["device"] == row["allocated_bytes"] == "" for row in rows)
+    # The figures of the last step may not have been read, but that it was is known.
+    assert rows[0]["step"] == "1" and rows[-1]["step"] == "50"
+    assert all(int(row["rss_bytes"]) > MIB for row in rows[:-1])
+
+
+def test_without_a_device_signals_are_heard_though_the_clock_began_the_recording(programs):
+    programs.write("""
+        import os, signal, sys, time, torch
+        time.sleep(2.6)
+        os.kill(os.getpid(), signal.SIGUSR2)
+        time.sleep(1.2)
+        print("still here")
+    """)
+    got = programs.recorded("train.py")
+    assert (got.status, got.out) == (0, b"still here\n"), got.err
+    assert set(programs.events()[0]["signals"]) == {"SIGTERM", "SIGUSR2"}
 
 
 def test_the_functions_without_run(programs):
@@ -242,6 +258,13 @@ def test_the_functions_without_run(programs):
         import os, torch, vramscope
         vramscope.step(); vramscope.watch(vramscope, "never here")
         assert vramscope.stop() is None and vramscope.snapshot() is None
+        for wrong in ({"stacks": "cpp"}, {"steps": 0}, {"max_entries": -4}):
+            try:
+                vramscope.start(**wrong)
+            except ValueError as error:
+                assert next(iter(wrong)) in str(error)
+            else:
+                assert False, wrong
         vramscope.start(out="elsewhere", steps=10, quiet=True)
         optimizer, kept = torch.optim.SGD(), []
         for step in range(20):
@@ -249,7 +272,7 @@ def test_the_functions_without_run(programs):
                 kept.append(torch.Tensor(1 << 20))
                 optimizer.step()
         print(os.path.basename(vramscope.snapshot()), vramscope.snapshot("mine.pickle"))
-        print("train.py:9" in vramscope.report())
+        print("train.py:16" in vramscope.report())
         where = vramscope.stop()
         print(sorted(name for name in os.listdir(where) if name.endswith(".pickle")))
         print(vramscope.report(where) == vramscope.report(where), torch.allocator.trace, vramscope.stop())

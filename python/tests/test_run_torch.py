@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 pytest.register_assert_rewrite("recorded")
@@ -130,3 +132,20 @@ dist.destroy_process_group()
         assert [ended(programs, part) for part in ("rank0", "rank1")] == [("optimizer", 20)] * 2
         assert got.err.count("vramscope: recorded in") == 1
         assert set(programs.files()) == {"environment.json", "rank0", "rank1", "report.txt"}
+
+
+def test_without_a_device_holders_are_looked_for_ever_more_rarely(programs):
+    body = "import time\nkept = []\nfor _ in range(400): train(); kept.append(torch.ones(1 << 12)); time.sleep(0.01)\n"
+    (programs.directory / "train.py").write_text(HEAD + body)
+    programs.recorded("train.py", options=("--steps", "10"))
+    looks = sorted(int(name.split(".")[1][4:]) for name in programs.files() if name.startswith("look"))
+    assert looks and all(later >= 2 * earlier for earlier, later in zip([10, *looks], looks)), looks
+    for name in programs.files():
+        if name.endswith(".holders.json"):
+            saved = json.loads((programs.recording / name).read_text())
+            assert saved["step_source"] == "optimizer"
+            held = next((row["blocks"] for row in saved["holders"] if row["path"] == "__main__.kept[*]"), 0)
+            # The optimizer's step comes before what the loop does after it.
+            assert held in (saved["step"] - 1, saved["step"]), name
+    report = (programs.recording / "report.txt").read_text()
+    assert "GROWING" in report and "__main__.kept[*]" in report

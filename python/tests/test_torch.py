@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import os
 import subprocess
@@ -437,3 +438,31 @@ def test_reading_while_other_threads_run_backward() -> None:
         for thread in threads:
             thread.join()
     assert failed == []
+
+
+def test_workspaces_are_read_from_a_tree_that_may_be_damaged() -> None:
+    # As libstdc++ lays out a map of two pointers to a DataPtr: colour, parent, smaller, larger, key (2), address, …
+    def node(smaller: Any, larger: Any, address: int) -> Any:
+        words = (ctypes.c_uint64 * 10)(0, 0, smaller and ctypes.addressof(smaller), larger and ctypes.addressof(larger), 1, 2, address)
+        kept.append(words)
+        return words
+
+    kept: list[Any] = []
+    left, right = node(0, 0, 0x1000), node(0, node(0, 0, 0x4000), 0x3000)
+    root = node(left, right, 0x2000)
+    head = (ctypes.c_uint64 * 6)(0, 0, ctypes.addressof(root), 0, 0, 4)
+    read = lambda: sorted(_native.torch_workspaces(ctypes.addressof(head)))  # noqa: E731
+    assert read() == [0x1000, 0x2000, 0x3000, 0x4000]
+    right[2] = 0x123  # no address
+    assert read() == [0x1000, 0x2000, 0x3000, 0x4000]
+    right[2] = 0x7000_0000_0000  # not mapped
+    assert read() == [0x1000, 0x2000, 0x3000, 0x4000]
+    left[2] = ctypes.addressof(root)  # in a circle
+    assert set(read()) == {0x1000, 0x2000, 0x3000, 0x4000}
+    head[2] = 0
+    assert read() == []
+    assert _native.torch_workspaces(0x123) == [] and _native.torch_workspaces(2**64 - 8) == []
+
+
+def test_where_nothing_was_multiplied_on_cuda_there_are_no_workspaces() -> None:
+    assert _native.torch_workspaces() == []

@@ -475,23 +475,19 @@ def test_a_thread_local_of_another_thread() -> None:
 
 
 def test_what_is_registered_for_the_exit() -> None:
-    def at_exit(thing: Any) -> None: ...
+    def at_exit(thing: Any, keyword: Any = None) -> None: ...
 
-    def register() -> int:
-        thing = Thing()
-        atexit.register(at_exit, thing)
-        return id(thing)
+    def register() -> list[int]:
+        things = Thing(), Thing(), Thing()
+        atexit.register(at_exit, things[0], keyword=things[1])
+        atexit.register(things[2].walk)
+        return [id(thing) for thing in things]
 
-    address = register()
-    found = path(address)
+    addresses = register()
+    found = [path(address) for address in addresses]
     atexit.unregister(at_exit)
-    # Since 3.10 the interpreter has them, not the module; since 3.14 in a list.
-    if sys.version_info < (3, 10):
-        assert found == "atexit[*]"
-    elif sys.version_info < (3, 14):
-        assert found == "held outside[*]"
-    else:
-        assert found == "held outside[*][*][*]"
+    atexit.unregister(next(o for o in gc.get_objects() if id(o) == addresses[2]).walk)
+    assert found == ["atexit[*].args[*]", "atexit[*].keywords[*]", "atexit[*].__self__"]
 
 
 def test_garbage_and_callbacks_of_the_collector() -> None:

@@ -38,7 +38,15 @@ def start(
         max_entries: Events of history that are kept; older ones are overwritten.
         max_disk_bytes: Bytes on the disk that the recording may take.
         quiet: Say nothing on the standard error.
+
+    Raises:
+        ValueError: where a setting can mean nothing.
     """
+    if stacks not in ("python", "all", "none"):
+        raise ValueError(f'stacks must be "python", "all" or "none", not {stacks!r}')
+    for name, value in (("steps", steps), ("max_entries", max_entries), ("max_disk_bytes", max_disk_bytes)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, not {value}")
     recorder = _recorder()
     if recorder is not None and recorder.is_on:
         recorder.want_window("start")
@@ -84,16 +92,20 @@ def snapshot(path: str | None = None) -> str | None:
     """Save a snapshot of the CUDA allocator now: its state, and its history where that is recorded.
 
     Args:
-        path: File to write; without it, one in the recording, with holders beside it.
+        path: File to write; without it, one in the recording, with holders beside it. Where CUDA is not in use, there is no
+            allocator to take a snapshot of: then a recording gets holders alone, and a path nothing, with a warning.
 
     Returns:
-        The file; None where CUDA is not in use, or nothing is recorded and no path was given.
+        The file; None where none was written.
     """
     recorder = _recorder()
     if path is None:
         return recorder.save(f"snapshot{_next_number()}") if recorder is not None else None
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
+        import warnings
+
+        warnings.warn(f"CUDA is not in use, so there is no snapshot to write to {path}", RuntimeWarning, stacklevel=2)
         return None
     import pickle
 

@@ -19,13 +19,13 @@ from vramscope.directory import EVENTS, STATISTICS, Directory, event_text
 from vramscope.history import History
 from vramscope.options import Options
 from vramscope.sampling import Sampler
-from vramscope.saves import Saves
+from vramscope.saves import Saves, Step
 from vramscope.saying import say
 from vramscope.signals import Signals
 from vramscope.statistics import COLUMNS, CudaFigures, Row, now_us, row_text, rss_bytes
 from vramscope.steps import CLOCK, NAMES, Steps
 from vramscope.trend import Growth, Trend
-from vramscope.windows import Moment, Window, Windows
+from vramscope.windows import Looks, Moment, Window, Windows
 
 #: Seconds between two readings at least.
 LEAST_BETWEEN_S = 0.002
@@ -55,6 +55,7 @@ class Recorder:
         self.history: History | None = None
         self.saves: Saves | None = None
         self.windows = Windows(options)
+        self.looks = Looks()
         self.trend = Trend()
         self.growth: Growth | None = None
         self.steps = Steps(self.step_ended)
@@ -75,6 +76,8 @@ class Recorder:
         self._allocated = 0
         #: The last snapshot of the open window.
         self._so_far = ""
+        #: The last step whose figures were read.
+        self._last_read = 0
 
     # Ways in.
 
@@ -100,6 +103,8 @@ class Recorder:
     def listen(self) -> None:
         """Begin to wait for steps and for CUDA; nothing is written yet."""
         self.steps_not_heard = self.steps.hook(self.torch)
+        # Here, as torch is mostly imported by the main thread, and only that can set handlers.
+        self.listened = self.signals.listen()
         lazily = getattr(self.torch.cuda, "_lazy_call", None)
         if lazily is not None and hasattr(self.torch._C, "_cuda_init"):
             lazily(self.cuda_began)
@@ -131,15 +136,15 @@ class Recorder:
 
     def step_ended(self) -> None:
         """A step has ended: the hot path."""
-        now = time.monotonic()
+        now = self._last_step_s = time.monotonic()
         if now < self._next_reading or not self.is_on:
             return
         with self.entered(0.0) as may:
             if may:
-                self._last_step_s = now
                 self.begin()
                 self.sampler.resume()
-                self._read(now)
+                # Anew: to begin takes longer than many readings.
+                self._read(time.monotonic())
 
     def tick(self) -> float:
         """Called by the clock; returns the seconds after which it wants to be called again."""
@@ -223,6 +228,7 @@ class Recorder:
         self.sampler.stop()
         with self.entered() as may:
             if may and self.directory is not None:
+                self._read_last()
                 moment = self.moment()
                 if self.windows.open is not None:
                     self._close_window(moment, reason, is_over=reason == "exit")
@@ -292,32 +298,48 @@ class Recorder:
         self.saves.history = self.history
         self.saves.describe()
         self.directory.append(STATISTICS, ",".join(COLUMNS) + "\n")
-        listened = self.signals.listen()
         not_heard = self.steps_not_heard
-        self.note("began", signals=listened, settings=vars(options), sources_not_heard=not_heard)
+        self.note("began", signals=self.listened, settings=vars(options), sources_not_heard=not_heard)
         if self.cuda is None:
             self._decide(self.moment())
 
     def moment(self) -> Moment:
         """Where the program is now."""
-        allocated = sum(self.cuda.read(device)[0] for device in self.cuda.devices) if self.cuda else 0
+        allocated = sum(self.cuda.read(device)[0] for device in self.cuda.devices) if self.cuda else rss_bytes()
         events = self.cuda.events() if self.cuda and self.windows.open else 0
         return Moment(self.steps.total, time.monotonic(), events, allocated)
 
     def save(self, name: str) -> str | None:
-        """A snapshot with holders, for the program. None where there is no CUDA to take one of."""
+        """A snapshot with holders, for the program; holders alone without CUDA. None where neither could be written."""
         with self.entered() as may:
             if may:
                 self.begin()
                 self._save(name)
-                return self.directory.file(f"{name}.pickle") if self.history and self.directory else None
+                for kind in ("pickle", "holders.json"):
+                    if self.directory is not None and f"{name}.{kind}" in self.directory.saved:
+                        return self.directory.file(f"{name}.{kind}")
         return None
 
     def _read(self, now: float) -> None:
         steps = self.steps
         step = steps.count if steps.source != CLOCK and now - self._last_step_s <= STILL_S else None
-        source = NAMES[steps.source if step is not None else CLOCK]
+        total = self._add_rows(step, NAMES[steps.source if step is not None else CLOCK])
+        costs = COSTS if self.windows.open is None else COSTS_IN_WINDOW
+        self._next_reading = now + max(LEAST_BETWEEN_S, costs * (time.monotonic() - now))
+        self._allocated = total
+        if self.cuda is not None:
+            self._follow(total)
+        if self.windows.open is not None or self.growth is not None or self._wanted or self.options.every_s:
+            self._decide(Moment(steps.total, now, self._events_if_open(), total))
+        elif self.cuda is None:
+            self._look(Moment(steps.total, now, 0, total))
+        self._flush_if_due(now)
+
+    def _add_rows(self, step: int | None, source: str) -> int:
+        """The figures of now, for the file. Returns the bytes that are allocated, or those of the process without CUDA."""
         time_us, total = now_us(), 0
+        if step is not None:
+            self._last_read = step
         if self.cuda is None:
             total = self.rss = rss_bytes()
             self.rows.append((step, time_us, None, None, self.rss, self.phase, source))
@@ -326,14 +348,14 @@ class Recorder:
                 figures = self.cuda.read(device)
                 total += figures[0]
                 self.rows.append((step, time_us, device, figures, self.rss, self.phase, source))
-        costs = COSTS if self.windows.open is None else COSTS_IN_WINDOW
-        self._next_reading = now + max(LEAST_BETWEEN_S, costs * (time.monotonic() - now))
-        self._allocated = total
-        if self.cuda is not None:
-            self._follow(total)
-        if self.windows.open is not None or self.growth is not None or self._wanted or self.options.every_s:
-            self._decide(Moment(steps.total, now, self._events_if_open(), total))
-        self._flush_if_due(now)
+        return total
+
+    def _read_last(self) -> None:
+        """That there was a last step, where its figures were not read: readings leave steps out that follow fast."""
+        if self.steps.source != CLOCK and self._last_read != self.steps.count:
+            ended_us = now_us() - int((time.monotonic() - self._last_step_s) * 1e6)
+            for device in self.cuda.devices if self.cuda is not None else [None]:
+                self.rows.append((self.steps.count, ended_us, device, None, 0, self.phase, NAMES[self.steps.source]))
 
     def _follow(self, allocated: int) -> None:
         if self.steps.source != self._trend_source:
@@ -389,9 +411,16 @@ class Recorder:
         steps = moment.steps - window.start.steps
         self.note("window-closed", window=window.number, reason=reason, step=self.steps.count, steps=steps)
 
+    def _look(self, moment: Moment) -> None:
+        looks = self.looks
+        if looks.is_time(moment, self.windows.last):
+            looks.number += 1
+            self._save_holders(f"look{looks.number}.step{self.steps.count}.holders.json")
+            looks.has_looked(moment, time.monotonic() - moment.seconds)
+
     def _save_so_far(self, window: Window, moment: Moment) -> None:
         before = time.monotonic()
-        name = f"{window.name}.step{moment.steps - window.start.steps}"
+        name = f"{window.name}.step{self.steps.count}"
         self._save(name)
         window.has_saved(moment, time.monotonic() - before)
         self._supersede(window, moment, name)
@@ -404,11 +433,15 @@ class Recorder:
 
     def _save(self, name: str) -> None:
         if self.saves is not None:
-            self.saves.save(name, self.steps.count)
+            self.saves.save(name, self._step())
 
     def _save_holders(self, name: str) -> None:
         if self.saves is not None:
-            self.saves.save_holders(name, self.steps.count)
+            self.saves.save_holders(name, self._step())
+
+    def _step(self) -> Step:
+        steps = self.steps
+        return (steps.count, NAMES[steps.source]) if steps.source != CLOCK else (None, None)
 
     def enter_phase(self, name: str, began: bool) -> None:
         """A named part of the program begins, or is gone back to as another one ends."""

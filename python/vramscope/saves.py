@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Union
 
 from vramscope import collector, environment, holding
 from vramscope.directory import ENVIRONMENT, Directory
 from vramscope.history import History
 from vramscope.options import Options
 from vramscope.statistics import now_us
+
+#: The number of the last step, and what counts it; None and None where nothing does.
+Step = Union[tuple[int, str], tuple[None, None]]
 
 
 class Saves:
@@ -23,7 +26,7 @@ class Saves:
         #: What snapshots are taken of; None while there is no CUDA.
         self.history: History | None = None
 
-    def save(self, name: str, step: int) -> None:
+    def save(self, name: str, step: Step) -> None:
         """Holders and a snapshot of the same moment: nothing may be collected in between."""
         with collector.at_rest():
             self.save_holders(f"{name}.holders.json", step)
@@ -31,7 +34,7 @@ class Saves:
                 self.directory.save(f"{name}.pickle", self.history.save)
         self.directory.make_room()
 
-    def save_holders(self, name: str, step: int) -> None:
+    def save_holders(self, name: str, step: Step) -> None:
         """Who holds the memory now. Where that cannot be found, recording goes on without."""
         if not self.options.holders:
             return
@@ -39,7 +42,7 @@ class Saves:
             time_us = now_us()
             document = holding.find().to_dict()
             document["time_us"] = time_us
-            document["step"] = step
+            document["step"], document["step_source"] = step
         except Exception as error:
             self.options.holders = False
             self.directory.event("no-holders", reason=f"{type(error).__name__}: {error}")

@@ -158,3 +158,28 @@ class Windows:
         """Note that the window was closed."""
         self.open = None
         self.last = now
+
+
+class Looks:
+    """Decides when holders are looked for between windows, where no counters of a device tell of growth.
+
+    That is at every doubling of the steps, and not so soon after the last look that it would cost more than 0.5 % of the time.
+    """
+
+    #: A look is made at most once in so many times what it costs.
+    COSTS = 200
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._steps, self._seconds, self._cost_s = 0, 0.0, 0.0
+
+    def is_time(self, now: Moment, last: Moment | None) -> bool:
+        """Whether it is time for one; `last` is the end of the last window."""
+        if last is None:
+            return False
+        after = max(self._steps, last.steps)
+        return now.steps >= 2 * max(after, 1) and now.seconds - self._seconds >= self.COSTS * self._cost_s
+
+    def has_looked(self, now: Moment, cost_s: float) -> None:
+        """Note that one was made, and the seconds that it took."""
+        self._steps, self._seconds, self._cost_s = now.steps, now.seconds, cost_s

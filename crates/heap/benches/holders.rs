@@ -90,6 +90,17 @@ fn one_list(n: u32) -> Heap {
     heap
 }
 
+/// All blocks hang on two lists.
+fn two_lists(n: u32) -> Heap {
+    let mut heap = one_list(n);
+    heap.n_nodes = n + 1;
+    heap.edges.offsets = vec![0, 2, n];
+    heap.edges.offsets.resize(n as usize + 1, n);
+    heap.edges.offsets.push(2 * n - 2);
+    heap.edges.targets = [1, n].into_iter().chain(2..n).chain(2..n).collect();
+    heap
+}
+
 fn holders(c: &mut Criterion) {
     let mut group = c.benchmark_group("find holders");
     group.sample_size(10).measurement_time(Duration::from_secs(10));
@@ -97,6 +108,8 @@ fn holders(c: &mut Criterion) {
         ("4 M objects, 8 M references, 1 % reach a block", heap(4_000_000, 100)),
         ("1 M objects, 2 M references, all reach a block", heap(1_000_000, 1)),
         ("1 M blocks in one list", one_list(1_000_000)),
+        ("100,000 blocks in one list", one_list(100_000)),
+        ("100,000 blocks in two lists", two_lists(100_000)),
     ];
     for (name, heap) in heaps {
         group.throughput(Throughput::Elements(heap.edges.targets.len() as u64));

@@ -13,6 +13,13 @@ pub(crate) struct Dominated {
 }
 
 impl Dominated {
+    /// Whether nothing reaches a node but through another, or it is that one.
+    #[inline]
+    pub(crate) fn dominates(&self, above: u32, node: u32) -> bool {
+        let (above, node) = (above as usize, node as usize);
+        self.starts[above] <= self.starts[node] && self.starts[node] < self.ends[above]
+    }
+
     /// The sum of what some nodes dominate, each weight counted once though one of the nodes dominates another. Sorts the nodes.
     pub(crate) fn by_all(&self, nodes: &mut [u32]) -> u64 {
         nodes.sort_unstable_by_key(|&node| self.starts[node as usize]);
@@ -222,6 +229,9 @@ mod tests {
                 continue;
             }
             let rest = reachable(&graph, entries, node);
+            for below in (0..graph.len()).filter(|&below| all[below as usize]) {
+                assert_eq!(found.dominates(node, below), !rest[below as usize], "{node} of {nodes:?}");
+            }
             let freed: u64 = (0..own.len()).filter(|&at| all[at] && !rest[at]).map(|at| own[at]).sum();
             assert_eq!(found.bytes[node as usize], freed, "{node} of {nodes:?} entered at {entries:?}");
         }

@@ -1,15 +1,15 @@
 //! All of it, one step after the other.
 
-use rustc_hash::FxHashMap;
-
 use crate::chain::{Marks, chain};
-use crate::cycles::Cycle;
+use crate::cuts::{Cutter, Sharing, is_asked, is_of_module};
 use crate::dominators::dominated;
+use crate::entries::Entries;
 use crate::graph::{BlockState, Heap, Role};
 use crate::holders::{Class, Holders, NO_STORAGE, Options, PENDING_FREE, Through};
 use crate::kept::{NONE, edges_are_sound};
 use crate::names::Names;
 use crate::node_set::NodeSet;
+use crate::others::Asked;
 use crate::paths::{PathId, Paths};
 use crate::roles::roles;
 use crate::roots::keep_from_roots;
@@ -42,21 +42,18 @@ pub fn find_holders(heap: &Heap, names: &dyn Names, options: &Options) -> Holder
     let kinds = Kinds {
         autograd: kept.set_of(heap.autograd.iter().copied()),
         storages: kept.set_of(heap.storages.iter().copied()),
+        avoided: kept.set_of(heap.avoided.iter().copied()),
+        modules: kept.set_of(heap.modules.iter().copied()),
     };
 
-    let avoided = kept.set_of(heap.avoided.iter().copied());
-    let mut search = Search::new(&kept.graph, &kinds.autograd, &avoided);
-    search.enter_roots(&roots);
-    let held_outside: Vec<u32> = heap.held_outside.iter().filter_map(|&node| kept.find(node)).collect();
-    search.enter(Origin::Outside, &held_outside);
+    let outside = heap.held_outside.iter().filter_map(|&node| kept.find(node)).collect();
+    let mut entries = Entries { roots, outside, ..Entries::default() };
+    let mut search = Search::new(&kept.graph, &kinds.autograd, &kinds.avoided);
+    entries.enter(&mut search);
     let unreached = Unreached::of(&kept, names, &search);
-    search.enter(Origin::Orphan, &unreached.orphans);
-    let starts: Vec<u32> = unreached.cycles.iter().map(|cycle| cycle.start).collect();
-    // Memory may hang on either end of the closing reference.
-    let ends: Vec<u32> = unreached.cycles.iter().flat_map(|cycle| [cycle.start, cycle.owner]).collect();
-    search.enter(Origin::Garbage, &ends);
-    let by_end = |cycle: Cycle| [(cycle.owner, cycle.clone()), (cycle.start, cycle)];
-    let cycles: FxHashMap<u32, Cycle> = unreached.cycles.into_iter().flat_map(by_end).collect();
+    (entries.orphans, entries.cycles) = (unreached.orphans, unreached.cycles);
+    entries.enter_unreached(&mut search);
+    let cycles = entries.cycles_by_end();
 
     let ground = Ground { kept: &kept, names, kinds: &kinds, search: &search, cycles: &cycles };
     let nodes: Vec<Option<u32>> = heap
@@ -74,6 +71,7 @@ pub fn find_holders(heap: &Heap, names: &dyn Names, options: &Options) -> Holder
     let mut holders = Holders::default();
     let mut bytes = vec![0_u64; kept.len() as usize];
     let mut held = Vec::with_capacity(heap.blocks.len());
+    let mut cutter = Cutter::default();
     for (block, &node) in heap.blocks.iter().zip(&nodes) {
         let this = match node {
             _ if block.state == BlockState::PendingFree => alone(paths.text(PENDING_FREE), Class::Pending),
@@ -81,11 +79,14 @@ pub fn find_holders(heap: &Heap, names: &dyn Names, options: &Options) -> Holder
                 let at = node as usize;
                 bytes[at] = bytes[at].saturating_add(block.bytes.0);
                 let reach = search.reach[at];
+                let class = class(reach.origin, reach.through, marks.roles[at]);
+                let object = Cutter::object(&trace, node, is_of_module(class));
                 Held {
                     path: trace.path[at],
                     through: reach.through.then_some(Through::Autograd),
-                    class: class(reach.origin, reach.through, marks.roles[at]),
+                    class,
                     holding: trace.holding[at],
+                    cut: is_asked(class).then(|| cutter.cut(&ground, &trace, object)),
                 }
             }
             _ => {
@@ -98,12 +99,20 @@ pub fn find_holders(heap: &Heap, names: &dyn Names, options: &Options) -> Holder
         held.push(this);
     }
 
-    let mut entries: Vec<u32> = roots.iter().map(|&(_, node)| node).collect();
-    entries.extend(held_outside);
-    entries.extend(unreached.orphans);
-    entries.extend(starts);
-    let dominated = dominated(&kept.graph, &entries, bytes);
-    (holders.holders, holders.blocks) = rows(heap, &held, &mut paths, &dominated, options, |at| {
+    let at_entries = entries.all();
+    let dominated = dominated(&kept.graph, &at_entries, bytes);
+    let cuts = held.iter().filter_map(|held| held.cut);
+    let sharing = Sharing::of(&kept.graph, &at_entries, &dominated, cuts);
+    let others = Asked {
+        heap,
+        ground: &ground,
+        trace: &trace,
+        entries: &entries,
+        held: &held,
+        nodes: &nodes,
+        sharing: &sharing,
+    };
+    (holders.holders, holders.blocks) = rows(&others, &mut paths, &dominated, options, |at| {
         let node = nodes[at].filter(|_| held[at].holding != NONE)?;
         Some(chain(&ground, &trace, &marks, node))
     });
@@ -117,7 +126,7 @@ pub fn find_holders(heap: &Heap, names: &dyn Names, options: &Options) -> Holder
 
 /// A block that no path leads to.
 fn alone(path: PathId, class: Class) -> Held {
-    Held { path, through: None, class, holding: NONE }
+    Held { path, through: None, class, holding: NONE, cut: None }
 }
 
 /// Whether nothing at all refers to a block, not even a storage.
@@ -145,7 +154,7 @@ fn outside_of(heap: &Heap) -> Option<String> {
     let exists = |node: &u32| *node < heap.n_nodes;
     let targets = heap.edges.targets.iter().filter(|node| !exists(node)).count();
     let ends = heap.more_edges.iter().filter(|(from, to)| !exists(from) || !exists(to)).count();
-    let lists: [(&str, usize); 8] = [
+    let lists: [(&str, usize); 9] = [
         ("references", targets + ends),
         ("roots", heap.roots.iter().filter(|root| !exists(&root.node)).count()),
         ("blocks", heap.blocks.iter().filter(|block| !exists(&block.node)).count()),
@@ -153,6 +162,7 @@ fn outside_of(heap: &Heap) -> Option<String> {
         ("roles", heap.roles.iter().filter(|(node, _)| !exists(node)).count()),
         ("storages", heap.storages.iter().filter(|node| !exists(node)).count()),
         ("autograd nodes", heap.autograd.iter().filter(|node| !exists(node)).count()),
+        ("modules", heap.modules.iter().filter(|node| !exists(node)).count()),
         ("dead, avoided or hidden nodes", {
             let dead = heap.dead.iter().filter(|(node, _)| !exists(node)).count();
             let avoided = heap.avoided.iter().filter(|node| !exists(node)).count();

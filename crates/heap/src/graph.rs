@@ -28,6 +28,8 @@ pub struct Heap {
     pub autograd: Vec<u32>,
     /// Objects that paths go round where they can: optimizers, which refer to every parameter of the models that they serve.
     pub avoided: Vec<u32>,
+    /// Modules of a neural network: they are given up as a whole.
+    pub modules: Vec<u32>,
     /// Objects that should be gone by now, with the reason that the user gave.
     pub dead: Vec<(u32, String)>,
     /// The tool's own objects. They are treated as if they were not there.

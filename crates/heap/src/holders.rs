@@ -167,18 +167,49 @@ pub struct Holder {
     pub class: Class,
     /// Bytes of the blocks.
     pub bytes: Bytes,
-    /// Bytes of all blocks, of this row or not, that would be freed if the holding objects were gone: those that they dominate.
+    /// Bytes of all blocks, of this row or not, that would be freed if the path were given up: those that the holding objects dominate.
     ///
     /// The holding object is the last object on the path; if the path ends in `[*]`, the container; for garbage, the object to which the
-    /// closing edge leads. Where one path stands for several objects, this is the sum over them, each block counted once. It is less than
-    /// `bytes` where others hold the same memory, and more where the objects hold other memory too.
+    /// closing edge leads. An object is not counted if something else refers to it, too, so that it would stay; of parameters and buffers, if
+    /// something else has their module. Where one path stands for several objects, this is the sum over them, each block counted once, and
+    /// with those of the row's blocks that only several of its objects together hold. It is less than `bytes` where others hold the same
+    /// memory (see [`also_held_by`](Self::also_held_by)), and more where the objects hold other memory too.
     pub exclusive_bytes: Bytes,
+    /// Who else holds the blocks, most bytes first: what has to be given up, too, before they are free.
+    ///
+    /// To give up a path is to cut the reference that it ends with; where that is `[*]`, everything that the container refers to. A tuple
+    /// cannot be changed, so what refers to the tuple is cut instead. Parameters and buffers are there for their module, so the cut is at
+    /// the outermost module on the path, and neither optimizers nor the autograd graph, C code, garbage and running functions count as others:
+    /// they refer to modules by design, or for a while. Of gradients, state of optimizers, garbage and what C++ holds nothing is said.
+    ///
+    /// Once this row's path is given up for all of its blocks, the best paths to those that are still reached are found as for the rows
+    /// themselves, and given up in turn, three times. Where one of them is spelled as the row is, it is the row's own; what is found under one name
+    /// again and again is given up with the list, dict or set that it is in. At most
+    /// five others are named. Looked at are the sixteen largest groups of rows that others hold too, unless too much of the heap refers to
+    /// them; of more than a thousand blocks, every so many are asked who else holds them. What all this leaves out is in
+    /// [`held_by_more`](Self::held_by_more).
+    pub also_held_by: Vec<AlsoHeldBy>,
+    /// Bytes of the blocks that would still not be free if all of [`also_held_by`](Self::also_held_by) were given up, too.
+    pub held_by_more: Bytes,
     /// How many blocks.
     pub blocks: u64,
     /// Equal for equal leaks, in other runs and under other versions of Python too. 12 hexadecimal digits.
     pub fingerprint: String,
     /// From the root down to the memory, for the block that stands for the others. Empty where there is nothing to show.
     pub chain: Vec<Link>,
+}
+
+/// Another path to blocks of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlsoHeldBy {
+    /// The path. For parameters and buffers it is that of their module.
+    pub path: String,
+    /// What the memory hangs on beyond the path.
+    pub through: Option<Through>,
+    /// Bytes of the row's blocks that hang on what the path names, though the row's own path is given up.
+    pub bytes: Bytes,
+    /// How many blocks.
+    pub blocks: u64,
 }
 
 /// What memory can hang on.

@@ -32,6 +32,58 @@ impl Graph {
         self.offsets.len().saturating_sub(1) as u32
     }
 
+    /// How many references there are.
+    pub(crate) fn n_references(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// The same with all references turned round.
+    pub(crate) fn reversed(&self) -> Self {
+        let mut offsets = vec![0_u32; self.offsets.len().max(1)];
+        for &to in &self.targets {
+            offsets[to as usize] += 1;
+        }
+        let mut sum = 0;
+        for offset in &mut offsets {
+            sum += *offset;
+            *offset = sum;
+        }
+        let mut targets = vec![0_u32; self.targets.len()];
+        for from in 0..self.len() {
+            for &to in self.out(from) {
+                let at = &mut offsets[to as usize];
+                *at -= 1;
+                targets[*at as usize] = from;
+            }
+        }
+        Self { offsets, targets }
+    }
+
+    /// The same without some of the references.
+    pub(crate) fn without(&self, is_taken: impl Fn(u32, u32) -> bool) -> Self {
+        let mut graph = Self { offsets: Vec::with_capacity(self.offsets.len()), targets: Vec::new() };
+        graph.offsets.push(0);
+        for from in 0..self.len() {
+            graph.targets.extend(self.out(from).iter().filter(|&&to| !is_taken(from, to)));
+            graph.offsets.push(graph.targets.len() as u32);
+        }
+        graph
+    }
+
+    /// What some nodes lead to, themselves included, by way of nodes that may be entered.
+    pub(crate) fn reachable(
+        &self,
+        from: impl IntoIterator<Item = u32>,
+        may_enter: impl Fn(u32) -> bool,
+    ) -> NodeSet {
+        let mut reached = NodeSet::empty(self.len());
+        let mut open: Vec<u32> = from.into_iter().filter(|&node| reached.insert(node)).collect();
+        while let Some(node) = open.pop() {
+            open.extend(self.out(node).iter().filter(|&&to| may_enter(to) && reached.insert(to)));
+        }
+        reached
+    }
+
     /// What a node refers to.
     #[inline]
     pub(crate) fn out(&self, node: u32) -> &[u32] {
@@ -66,6 +118,22 @@ impl Kept {
     #[inline]
     pub(crate) fn heap_node(&self, node: u32) -> u32 {
         self.nodes[node as usize]
+    }
+
+    /// A part of it, numbered anew in the same order. In there, what is the heap's number to others is the number in here, except for
+    /// [`heap_node`](Self::heap_node).
+    pub(crate) fn part(&self, set: NodeSet, is_taken: impl Fn(u32, u32) -> bool) -> Self {
+        let numbered = set.numbered();
+        let within = numbered.nodes();
+        let mut graph = Graph { offsets: Vec::with_capacity(within.len() + 1), targets: Vec::new() };
+        graph.offsets.push(0);
+        for &from in &within {
+            let targets = self.graph.out(from).iter().filter(|&&to| !is_taken(from, to));
+            graph.targets.extend(targets.filter_map(|&to| numbered.find(to)));
+            graph.offsets.push(graph.targets.len() as u32);
+        }
+        let nodes = within.into_iter().map(|node| self.heap_node(node)).collect();
+        Self { numbered, nodes, graph }
     }
 
     /// Those of some nodes of the heap that are here.

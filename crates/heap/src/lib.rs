@@ -4,8 +4,10 @@
 
 mod chain;
 mod components;
+mod cuts;
 mod cycles;
 mod dominators;
+mod entries;
 mod find;
 mod fingerprint;
 mod graph;
@@ -13,6 +15,8 @@ mod holders;
 mod kept;
 mod names;
 mod node_set;
+mod others;
+mod part;
 mod paths;
 mod roles;
 mod roots;
@@ -20,14 +24,16 @@ mod rows;
 pub mod script;
 mod search;
 mod trace;
+mod unowned;
 mod unreached;
 mod vote;
 
 pub use find::find_holders;
 pub use graph::{Block, BlockState, Edges, Heap, Role, Root, RootKind};
 pub use holders::{
-    CPP, Class, Classes, HeldBlock, Holder, Holders, Link, NO_STORAGE, OTHER_HOLDERS, Options, PENDING_FREE,
-    Status, Through,
+    AlsoHeldBy, CPP, Class, Classes, HeldBlock, Holder, Holders, Link, NO_STORAGE, OTHER_HOLDERS, Options,
+    PENDING_FREE, Status, Through,
 };
 pub use names::{AutogradEdge, Names, Object, ObjectKind, Reference};
+pub use unowned::Known;
 pub use vote::holder_of;

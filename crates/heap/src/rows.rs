@@ -5,11 +5,13 @@ use std::cmp::Reverse;
 use vramscope_model::Bytes;
 
 use crate::chain::Chain;
+use crate::cuts::{Cut, is_of_module};
 use crate::dominators::Dominated;
 use crate::fingerprint::fingerprint;
 use crate::graph::{Block, Heap};
 use crate::holders::{Class, HeldBlock, Holder, OTHER_HOLDERS, Options, Through};
 use crate::kept::NONE;
+use crate::others::{Asked, Fate, others};
 use crate::paths::{PathId, Paths};
 use crate::vote::majority;
 
@@ -21,38 +23,43 @@ pub(crate) struct Held {
     pub(crate) class: Class,
     /// The holding object; [`NONE`] if nothing but the block itself is known.
     pub(crate) holding: u32,
+    /// What is cut when the path is given up, where it is asked who else holds the block.
+    pub(crate) cut: Option<Cut>,
 }
 
 /// How many blocks of a holder vote for the chain that stands for them.
 const VOTERS: usize = 16;
 
-struct Row {
-    path: PathId,
-    through: Option<Through>,
-    class: Class,
+/// Blocks that are held by the same path.
+pub(crate) struct Row {
+    pub(crate) path: PathId,
+    pub(crate) through: Option<Through>,
+    pub(crate) class: Class,
     spelling: String,
     bytes: Bytes,
-    blocks: Vec<u32>,
+    /// By their places in the heap.
+    pub(crate) blocks: Vec<u32>,
 }
 
-/// Groups blocks into holders. `held` is of the heap's blocks, in their order; `chain` draws the chain to one of them.
+/// Groups blocks into holders. `chain` draws the chain to one of them.
 pub(crate) fn rows(
-    heap: &Heap,
-    held: &[Held],
+    asked: &Asked<'_>,
     paths: &mut Paths,
     dominated: &Dominated,
     options: &Options,
     chain: impl Fn(usize) -> Option<Chain>,
 ) -> (Vec<Holder>, Vec<HeldBlock>) {
+    let (heap, held) = (asked.heap, asked.held);
     let mut rows = group(heap, held, paths);
     let n_shown = rows
         .partition_point(|row| row.bytes >= options.min_bytes)
         .min(options.max_holders.unwrap_or(usize::MAX));
     let rest = rows.split_off(n_shown);
+    let others = others(asked, &rows, paths);
 
     let mut holder_of_block = vec![0_u32; heap.blocks.len()];
     let mut holders: Vec<Holder> = Vec::new();
-    for row in rows {
+    for (row, others) in rows.into_iter().zip(others) {
         for &block in &row.blocks {
             holder_of_block[block as usize] = holders.len() as u32;
         }
@@ -62,8 +69,10 @@ pub(crate) fn rows(
             through: row.through,
             class: row.class,
             bytes: row.bytes,
-            exclusive_bytes: exclusive(heap, held, dominated, &row.blocks),
+            exclusive_bytes: exclusive(asked, dominated, &row.blocks, |at| others.fate(at)),
             blocks: row.blocks.len() as u64,
+            also_held_by: others.also,
+            held_by_more: others.more,
             fingerprint,
             chain,
         });
@@ -82,8 +91,10 @@ pub(crate) fn rows(
             through: None,
             class,
             bytes: blocks.iter().map(|&block| heap.blocks[block as usize].bytes).sum(),
-            exclusive_bytes: exclusive(heap, held, dominated, &blocks),
+            exclusive_bytes: exclusive(asked, dominated, &blocks, |_| None),
             blocks: blocks.len() as u64,
+            also_held_by: Vec::new(),
+            held_by_more: Bytes::ZERO,
             fingerprint: fingerprint([OTHER_HOLDERS, class.name()]),
             chain: Vec::new(),
         });
@@ -131,15 +142,34 @@ fn group(heap: &Heap, held: &[Held], paths: &mut Paths) -> Vec<Row> {
     rows
 }
 
-/// What would be freed with the holding objects of some blocks.
-fn exclusive(heap: &Heap, held: &[Held], dominated: &Dominated, blocks: &[u32]) -> Bytes {
+/// What would be freed if the paths of some blocks were given up. `fate` tells of the block at a place among them what came out when it was
+/// asked who else holds it.
+fn exclusive(
+    asked: &Asked<'_>,
+    dominated: &Dominated,
+    blocks: &[u32],
+    fate: impl Fn(usize) -> Option<Fate>,
+) -> Bytes {
     let mut nodes = Vec::with_capacity(blocks.len());
     let mut alone = Bytes::ZERO;
-    for &block in blocks {
-        match held[block as usize].holding {
-            NONE => alone += heap.blocks[block as usize].bytes,
-            node => nodes.push(node),
+    for (at, &block) in blocks.iter().enumerate() {
+        let Held { holding, cut, class, .. } = asked.held[block as usize];
+        if holding == NONE {
+            alone += asked.heap.blocks[block as usize].bytes;
+            continue;
         }
+        let fate = fate(at);
+        let stays = match cut {
+            Some(_) if is_of_module(class) => fate == Some(Fate::Kept),
+            Some(cut) => asked.sharing.is_kept(cut, holding),
+            None => false,
+        };
+        if !stays {
+            nodes.push(holding);
+        }
+        // Though others of the row hold it, too. Of modules not all that hold them were asked.
+        let is_freed = fate == Some(Fate::Freed) && !is_of_module(class);
+        nodes.extend(asked.nodes[block as usize].filter(|_| is_freed));
     }
     nodes.sort_unstable();
     nodes.dedup();

@@ -16,6 +16,10 @@ pub(crate) struct Kinds {
     pub(crate) autograd: NodeSet,
     /// Storages.
     pub(crate) storages: NodeSet,
+    /// What paths go round.
+    pub(crate) avoided: NodeSet,
+    /// Modules of a neural network.
+    pub(crate) modules: NodeSet,
 }
 
 /// What is asked for while paths are followed.
@@ -57,13 +61,17 @@ pub(crate) struct Trace {
     /// How the path is spelled.
     pub(crate) path: Vec<PathId>,
     /// The object that the path names.
-    object: Vec<u32>,
+    pub(crate) object: Vec<u32>,
     /// The object that holds: the one that the path names, or if that is an item, its container.
     pub(crate) holding: Vec<u32>,
     /// Where the path begins.
     pub(crate) origin: Vec<u32>,
     /// The first object after the origin that the path names; [`NONE`] if it names no other.
     pub(crate) named_first: Vec<u32>,
+    /// The container of the last item at or above the object that the path names; [`NONE`] if there is no item.
+    pub(crate) container: Vec<u32>,
+    /// The first module of a neural network that the path comes to, as the path names it; [`NONE`] if it comes to none.
+    pub(crate) module: Vec<u32>,
     /// The first of the autograd nodes that follow each other up to this one; of others themselves.
     pub(crate) run: Vec<u32>,
 }
@@ -85,6 +93,8 @@ impl Trace {
             holding: vec![NONE; n],
             origin: vec![NONE; n],
             named_first: vec![NONE; n],
+            container: vec![NONE; n],
+            module: vec![NONE; n],
             run: (0..ground.kept.len()).collect(),
         };
         // The path to these does not grow any more.
@@ -109,6 +119,8 @@ impl Trace {
             this.holding[at] = this.holding[from];
             this.origin[at] = this.origin[from];
             this.named_first[at] = this.named_first[from];
+            this.container[at] = this.container[from];
+            this.module[at] = this.module[from];
             if is_autograd && ground.kinds.autograd.contains(before) {
                 this.run[at] = this.run[from];
             }
@@ -128,6 +140,7 @@ impl Trace {
                     if is_variable && ground.object(before).kind == ObjectKind::Cell {
                         this.object[at] = node;
                         this.holding[at] = node;
+                        this.meet(ground, node);
                     }
                 }
                 Some(reference) => {
@@ -136,12 +149,24 @@ impl Trace {
                     if this.named_first[at] == NONE {
                         this.named_first[at] = node;
                     }
-                    this.holding[at] =
-                        if paths.ends_in_item(this.path[at]) { this.object[from] } else { node };
+                    this.holding[at] = node;
+                    if paths.ends_in_item(this.path[at]) {
+                        this.holding[at] = this.object[from];
+                        this.container[at] = this.object[from];
+                    }
+                    this.meet(ground, node);
                 }
             }
         }
         this
+    }
+
+    /// Notes the first module.
+    fn meet(&mut self, ground: &Ground<'_>, node: u32) {
+        let module = &mut self.module[node as usize];
+        if *module == NONE && ground.kinds.modules.contains(node) {
+            *module = node;
+        }
     }
 }
 

@@ -66,6 +66,8 @@ mod tests {
             bytes: Bytes(8),
             exclusive_bytes: Bytes(8),
             blocks: 1,
+            also_held_by: Vec::new(),
+            held_by_more: Bytes::ZERO,
             fingerprint: String::new(),
             chain: Vec::new(),
         };

@@ -2,6 +2,7 @@
 
 mod cpython;
 mod holders;
+mod own_memory;
 mod torch;
 
 use pyo3::prelude::*;
@@ -17,7 +18,7 @@ mod _native {
     #[pymodule_export]
     use crate::holders::{PyHolders, holders};
     #[pymodule_export]
-    use crate::torch::debugging::{torch_graph, torch_graph_size, torch_layout};
+    use crate::torch::debugging::{torch_graph, torch_graph_size, torch_layout, torch_workspaces};
 
     /// Runs the command line with these arguments, the command's own name first, and returns its exit status.
     #[pyfunction]

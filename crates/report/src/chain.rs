@@ -70,6 +70,33 @@ pub(crate) fn figures(holder: &Holder) -> String {
     format!("{held}, {}; fixing this frees {}", class(holder.class), human(holder.exclusive_bytes.0))
 }
 
+/// Who else holds the memory, a line each: what comes before the path, the path, and what comes behind it. Empty where nobody else does.
+pub(crate) fn others(holder: &Holder) -> Vec<[String; 3]> {
+    let mut lines: Vec<[String; 3]> = holder
+        .also_held_by
+        .iter()
+        .map(|also| {
+            let through =
+                also.through.map_or_else(String::new, |through| format!(" through the {}", through.name()));
+            ["also held by ".to_owned(), also.path.clone(), format!("{through} ({})", human(also.bytes.0))]
+        })
+        .collect();
+    let more = holder.held_by_more.0;
+    if more > 0 {
+        let whom = if lines.is_empty() { "others" } else { "more" };
+        lines.push([
+            format!("also held by {whom}, not named here ({})", human(more)),
+            String::new(),
+            String::new(),
+        ]);
+    }
+    let is_one = lines.len() == 1 && more == 0;
+    if let Some([.., last]) = lines.last_mut() {
+        last.push_str(if is_one { ": freeing needs both" } else { ": freeing it all needs all of these" });
+    }
+    lines
+}
+
 /// What lines the picture of a chain has.
 pub(crate) fn lines(chain: &[Link], whole: bool, width: usize) -> Vec<Vec<Span>> {
     let Some(last) = chain.len().checked_sub(1) else { return Vec::new() };
@@ -164,6 +191,7 @@ mod tests {
     use super::*;
     use crate::page::Page;
     use crate::style::Palette;
+    use vramscope_view::holders::{AlsoHeldBy, Bytes, Through};
 
     fn link(object: &str, type_name: &str, reference: &str, suspect: bool, status: Status) -> Link {
         let reason = match status {
@@ -187,6 +215,53 @@ mod tests {
             page.line(line);
         }
         page.finish()
+    }
+
+    #[test]
+    fn who_else_holds_it_is_told_in_words() {
+        let also = |path: &str, through, mib: u64| AlsoHeldBy {
+            path: path.into(),
+            through,
+            bytes: Bytes(mib << 20),
+            blocks: 1,
+        };
+        let check = |also_held_by: &[AlsoHeldBy], more_mib: u64, want: &str| {
+            let holder = Holder {
+                path: "__main__.cache[*]".into(),
+                through: None,
+                class: Class::UserHeld,
+                bytes: Bytes(16 << 20),
+                exclusive_bytes: Bytes(0),
+                also_held_by: also_held_by.to_vec(),
+                held_by_more: Bytes(more_mib << 20),
+                blocks: 4,
+                fingerprint: String::new(),
+                chain: Vec::new(),
+            };
+            let lines: Vec<String> = others(&holder).into_iter().map(|line| line.concat()).collect();
+            assert_eq!(lines.join("\n"), want);
+        };
+        let graph = also("__main__.loss", Some(Through::Autograd), 4);
+        let list = also("__main__.items[*]", None, 12);
+        check(&[], 0, "");
+        check(
+            std::slice::from_ref(&list),
+            0,
+            "also held by __main__.items[*] (12.0 MiB): freeing needs both",
+        );
+        check(
+            &[list, graph.clone()],
+            0,
+            "also held by __main__.items[*] (12.0 MiB)\n\
+             also held by __main__.loss through the autograd graph (4.0 MiB): freeing it all needs all of these",
+        );
+        check(
+            &[graph],
+            1,
+            "also held by __main__.loss through the autograd graph (4.0 MiB)\n\
+             also held by more, not named here (1.0 MiB): freeing it all needs all of these",
+        );
+        check(&[], 2, "also held by others, not named here (2.0 MiB): freeing it all needs all of these");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 pub use vramscope_model::Bytes;
 
 pub use vramscope_heap::{
-    Class, Classes, HeldBlock, Holder, Holders, Link, OTHER_HOLDERS, Status, Through, holder_of,
+    AlsoHeldBy, Class, Classes, HeldBlock, Holder, Holders, Link, OTHER_HOLDERS, Status, Through, holder_of,
 };
 
 /// Who held the memory of a process at one moment, as a file tells.
@@ -17,10 +17,21 @@ pub struct HoldersFile {
     pub rank: Option<u32>,
     /// When it was, µs since 1970 UTC.
     pub time_us: Option<i64>,
+    /// The step of the program that it came after, if the recorder counted.
+    pub step: Option<Step>,
     /// The devices whose memory it is; none for that of the CPU.
     pub devices: Vec<u32>,
     /// The answer.
     pub holders: Holders,
+}
+
+/// A step, as the recorder counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its number, from 1.
+    pub number: u64,
+    /// What ends a step: `optimizer`. Numbers of different sources cannot be compared.
+    pub source: String,
 }
 
 /// Who holds the memory of a finding.

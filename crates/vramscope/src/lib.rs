@@ -44,7 +44,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         Command::Holders(command) => commands::holders::run(command, &args.global, &printer),
         Command::Inspect(command) => commands::inspect::run(command, &args.global, &printer),
         Command::Whatif(command) => commands::whatif::run(command, &args.global, &printer),
-        Command::Run(_) => commands::run::by_python(words),
+        Command::Run(_) => {
+            commands::run::check_output(&args.global).and_then(|()| commands::run::by_python(words))
+        }
     });
     match result {
         Ok(status) => status,
@@ -60,7 +62,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
 pub fn parse_run(arguments: impl IntoIterator<Item = OsString>) -> Option<Recorded> {
     let args = Args::try_parse_from(arguments).ok()?;
     match args.command {
-        Command::Run(command) => Some(Recorded::new(command, &args.global)),
+        Command::Run(command) if commands::run::check_output(&args.global).is_ok() => {
+            Some(Recorded::new(command, &args.global))
+        }
         _ => None,
     }
 }

@@ -172,10 +172,12 @@ fn only_rank(files: Vec<Input>, rank: Option<u32>) -> anyhow::Result<Vec<Input>>
 fn nothing_found(paths: &[PathBuf], n_files: usize) -> anyhow::Error {
     let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
     let files = if n_files == 1 { "one file".to_owned() } else { format!("any of the {n_files} files") };
-    Failure::error(
-        format!("no memory snapshot in {files} at {}", names.join(", ")),
-        "a snapshot is what `torch.cuda.memory._dump_snapshot(\"file.pickle\")` writes",
-    )
+    let hint = if recording_directory::parts(paths).is_empty() {
+        "a snapshot is what `torch.cuda.memory._dump_snapshot(\"file.pickle\")` writes"
+    } else {
+        "no CUDA memory was in use while the program was recorded; `vramscope analyze` and `vramscope holders` show the rest"
+    };
+    Failure::error(format!("no memory snapshot in {files} at {}", names.join(", ")), hint)
 }
 
 /// Puts snapshots together by rank and process. Each recording comes with its files in time order.

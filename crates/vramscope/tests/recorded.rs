@@ -423,11 +423,13 @@ fn holders_are_shown_in_every_format() {
     insta::assert_snapshot!("holders", out);
     let (_, out, _) = run(&["holders", "leak/window2.holders.json", "--format", "markdown"]);
     insta::assert_snapshot!("holders_markdown", out);
-    let (_, document, _) = json(&["holders", "leak/window2.holders.json"]);
+    let (_, mut document, _) = json(&["holders", "leak/window2.holders.json"]);
     let written: Value =
         serde_json::from_slice(&std::fs::read(corpus("recorded/leak/window2.holders.json")).unwrap())
             .unwrap();
-    assert_eq!(document, written);
+    // What the file is too old to say is said as unknown.
+    document.as_object_mut().unwrap().retain(|name, value| !value.is_null() || written.get(name).is_some());
+    assert!(document == written);
 }
 
 #[test]

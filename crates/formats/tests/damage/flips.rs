@@ -24,7 +24,7 @@ const FILES: &[&str] = &[
 ];
 
 /// A small generator of numbers, so that a failure comes back on every run.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
     fn roll(&mut self, below: usize) -> usize {
@@ -39,7 +39,7 @@ impl Dice {
     }
 
     /// Does one kind of damage.
-    fn damage(&mut self, bytes: &mut Vec<u8>) {
+    pub(crate) fn damage(&mut self, bytes: &mut Vec<u8>) {
         let at = self.roll(bytes.len());
         let end = (at + 1 + self.roll(64)).min(bytes.len());
         match self.roll(8) {

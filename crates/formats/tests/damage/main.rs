@@ -10,6 +10,7 @@ mod bombs;
 #[path = "../corpus/mod.rs"]
 mod corpus;
 mod flips;
+mod recording;
 mod strangers;
 mod tails;
 mod truncation;

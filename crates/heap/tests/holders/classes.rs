@@ -2,6 +2,7 @@
 
 use super::{find, held_by};
 use insta::assert_snapshot;
+use vramscope_heap::{Known, Options};
 use vramscope_model::Bytes;
 
 #[test]
@@ -103,7 +104,10 @@ fn a_view_of_a_parameter_is_the_parameter() {
         role w buffer
         role w parameter
         "
-    ), @"__main__.view | parameters 1.0 KiB, 0 B of it alone, 1 blocks");
+    ), @"
+    __main__.view | parameters 1.0 KiB, 0 B of it alone, 1 blocks
+        also __main__.model.weight: 1.0 KiB, 1 blocks
+    ");
 }
 
 #[test]
@@ -130,7 +134,43 @@ fn what_only_c_code_holds() {
     ), @"
     C code: Buffer.data | cpp_held 8.0 KiB, 8.0 KiB of it alone, 1 blocks
     C++ (no Python object) through the autograd graph | cpp_held 4.0 KiB, 4.0 KiB of it alone, 1 blocks
-    __main__.b | user_held 2.0 KiB, 2.0 KiB of it alone, 1 blocks
+    __main__.b | user_held 2.0 KiB, 0 B of it alone, 1 blocks
+        also C++ (no Python object): 2.0 KiB, 1 blocks
     C code: list[*] | cpp_held 1.0 KiB, 1.0 KiB of it alone, 1 blocks
     ");
+}
+
+#[test]
+fn what_else_is_known_of_blocks_without_a_storage_takes_them_out_of_the_unexplained() {
+    let text = "
+        root own-module __main__
+        tensor x 16KiB
+        __main__ global(x) x
+        block first 512KiB
+        block second 64KiB
+        block third 64KiB
+        block small 1KiB
+        ";
+    let (heap, _) = vramscope_heap::script::read(text).unwrap();
+    let mut holders = super::find_with(text, Options { min_bytes: Bytes(2 << 10), ..Options::default() });
+    let known = |path: &str| Some(Known { path: path.into(), reason: "it says so".into() });
+    holders.explain(|block| match block.bytes.0 >> 10 {
+        64 => known("C++: workspaces"),
+        _ => None,
+    });
+    super::check_sums(&heap, &holders);
+    assert_eq!(holders.unexplained, Bytes(513 << 10));
+    assert_snapshot!(super::rows(&holders), @"
+    C++ (no storage found) | cpp_held 513.0 KiB, 513.0 KiB of it alone, 2 blocks
+    C++: workspaces | cpp_held 128.0 KiB, 128.0 KiB of it alone, 2 blocks
+    __main__.x | user_held 16.0 KiB, 16.0 KiB of it alone, 1 blocks
+    ");
+    holders.explain(|_| known("C++: all of it"));
+    super::check_sums(&heap, &holders);
+    assert_snapshot!(super::rows(&holders), @"
+    C++: all of it | cpp_held 513.0 KiB, 513.0 KiB of it alone, 2 blocks
+    C++: workspaces | cpp_held 128.0 KiB, 128.0 KiB of it alone, 2 blocks
+    __main__.x | user_held 16.0 KiB, 16.0 KiB of it alone, 1 blocks
+    ");
+    assert_eq!(holders.unexplained, Bytes(0));
 }

@@ -33,6 +33,7 @@ fn what_two_hold_is_exclusive_to_neither_but_to_what_holds_both() {
     __main__.model.direct | user_held 4.0 KiB, 4.0 KiB of it alone, 1 blocks
     __main__.model.b[*] | user_held 2.0 KiB, 2.0 KiB of it alone, 1 blocks
     __main__.model.a[*] | user_held 1.0 KiB, 0 B of it alone, 1 blocks
+        also __main__.model.b[*]: 1.0 KiB, 1 blocks
     ");
 }
 
@@ -51,7 +52,10 @@ fn views_share_a_storage() {
         b [*] view
         view ~ base.storage
         "
-    ), @"__main__.a[*] | user_held 1.0 GiB, 0 B of it alone, 1 blocks");
+    ), @"
+    __main__.a[*] | user_held 1.0 GiB, 0 B of it alone, 1 blocks
+        also __main__.b[*]: 1.0 GiB, 1 blocks
+    ");
 }
 
 #[test]
@@ -97,6 +101,7 @@ fn a_graph_is_exclusive_to_the_tensor_that_keeps_it() {
     ), @"
     __main__.new through the autograd graph | activations 4.0 KiB, 5.0 KiB of it alone, 1 blocks
     __main__.old through the autograd graph | activations 2.0 KiB, 1.0 KiB of it alone, 1 blocks
+        also __main__.new through the autograd graph: 2.0 KiB, 1 blocks
     __main__.new | user_held 1.0 KiB, 5.0 KiB of it alone, 1 blocks
     __main__.old | user_held 1.0 KiB, 1.0 KiB of it alone, 1 blocks
     ");
@@ -115,7 +120,10 @@ fn what_c_code_holds_too_is_not_freed() {
         l [*] b
         outside b
         "
-    ), @"__main__.l[*] | user_held 3.0 KiB, 1.0 KiB of it alone, 2 blocks");
+    ), @"
+    __main__.l[*] | user_held 3.0 KiB, 1.0 KiB of it alone, 2 blocks
+        also C++ (no Python object): 2.0 KiB, 1 blocks
+    ");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod damage;
 mod exclusive;
 mod large;
 mod limits;
+mod others;
 mod paths;
 mod properties;
 
@@ -48,6 +49,12 @@ fn check_sums(heap: &Heap, holders: &Holders) {
         assert_eq!(its.len() as u64, holder.blocks);
         assert_eq!(its.iter().map(|block| block.bytes).sum::<Bytes>(), holder.bytes);
         assert!(holder.exclusive_bytes <= total);
+        assert!(holder.held_by_more <= holder.bytes);
+        assert!(holder.also_held_by.len() <= 5);
+        for also in &holder.also_held_by {
+            assert!(also.bytes <= holder.bytes && also.blocks > 0 && also.blocks <= holder.blocks);
+            assert!((&also.path, also.through) != (&holder.path, holder.through));
+        }
     }
 }
 
@@ -66,6 +73,14 @@ fn rows(holders: &Holders) -> String {
             holder.exclusive_bytes,
             holder.blocks
         );
+        for also in &holder.also_held_by {
+            let through =
+                also.through.map(|through| format!(" through the {}", through.name())).unwrap_or_default();
+            let _ = writeln!(text, "    also {}{through}: {}, {} blocks", also.path, also.bytes, also.blocks);
+        }
+        if holder.held_by_more > Bytes::ZERO {
+            let _ = writeln!(text, "    and more: {}", holder.held_by_more);
+        }
     }
     for warning in &holders.warnings {
         let _ = writeln!(text, "warning: {warning}");

@@ -82,7 +82,10 @@ fn the_kind_of_root_decides_before_the_length() {
         "
     ), @"
     __main__.l[*] | user_held 5.0 KiB, 0 B of it alone, 2 blocks
-    train:c | user_held 1.0 KiB, 1.0 KiB of it alone, 1 blocks
+        also torch.a: 3.0 KiB, 1 blocks
+        also train:b: 2.0 KiB, 1 blocks
+    train:c | user_held 1.0 KiB, 0 B of it alone, 1 blocks
+        also torch.c: 1.0 KiB, 1 blocks
     ");
 }
 
@@ -121,7 +124,9 @@ fn the_shorter_path_wins_and_then_the_older_objects() {
         "
     ), @"
     __main__.b[*] | user_held 1.0 KiB, 0 B of it alone, 1 blocks
-    __main__.short | user_held 1.0 KiB, 1.0 KiB of it alone, 1 blocks
+        also __main__.a[*]: 1.0 KiB, 1 blocks
+    __main__.short | user_held 1.0 KiB, 0 B of it alone, 1 blocks
+        also __main__.c[*][*]: 1.0 KiB, 1 blocks
     ");
 }
 
@@ -148,6 +153,7 @@ fn python_references_win_over_the_autograd_graph() {
         "
     ), @"
     codecs.cache[*][*] | user_held 4.0 KiB, 0 B of it alone, 1 blocks
+        also __main__.loss through the autograd graph: 4.0 KiB, 1 blocks
     __main__.loss through the autograd graph | activations 2.0 KiB, 3.0 KiB of it alone, 1 blocks
     __main__.loss | user_held 1.0 KiB, 3.0 KiB of it alone, 1 blocks
     ");
@@ -225,7 +231,9 @@ fn paths_go_round_what_is_to_be_avoided_where_they_can() {
         "
     ), @"
     __main__.optimizer.state[*] | user_held 6.0 KiB, 2.0 KiB of it alone, 2 blocks
-    __main__.model.inner.layer.weight | user_held 1.0 KiB, 1.0 KiB of it alone, 1 blocks
+        also train:lone: 4.0 KiB, 1 blocks
+    __main__.model.inner.layer.weight | user_held 1.0 KiB, 0 B of it alone, 1 blocks
+        also __main__.optimizer.state[*]: 1.0 KiB, 1 blocks
     ");
 }
 

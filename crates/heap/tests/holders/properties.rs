@@ -3,8 +3,8 @@
 use super::check_sums;
 use proptest::prelude::*;
 use vramscope_heap::{
-    Block, BlockState, Class, Edges, Heap, Holder, Holders, Names, Object, ObjectKind, Options, Reference,
-    Root, RootKind, Through, find_holders,
+    Block, BlockState, Class, Edges, Heap, Holder, Holders, NO_STORAGE, Names, Object, ObjectKind, Options,
+    Reference, Root, RootKind, Through, find_holders,
 };
 use vramscope_model::Bytes;
 
@@ -170,23 +170,154 @@ proptest! {
             prop_assert_eq!(holder.path.starts_with("unreachable: "), want == Class::CycleGarbage);
         }
     }
+}
 
+/// Each path tells the last reference on it, so that giving up a path cuts that one. Some nodes are containers.
+struct ByReference;
+
+/// Containers do not nest, so that a path tells which of them holds.
+fn is_item(from: u32, to: u32) -> bool {
+    from % 4 == 3 && to % 4 != 3
+}
+
+impl Names for ByReference {
+    fn object(&self, node: u32) -> Object {
+        ByNumber.object(node)
+    }
+
+    fn reference(&self, _: Option<u32>, from: u32, to: u32) -> Reference {
+        if is_item(from, to) { Reference::Item } else { Reference::Named(format!("n{from}>n{to}")) }
+    }
+}
+
+/// What is gone when a path is given up.
+#[derive(Clone, Copy, Debug)]
+enum Gone {
+    Node(u32),
+    Reference(u32, u32),
+}
+
+impl Gone {
+    fn of(path: &str) -> Self {
+        let number =
+            |name: &str| name.trim_start_matches("C code: ").trim_start_matches('n').parse::<u32>().unwrap();
+        match (path.strip_suffix("[*]"), path.split_once('>')) {
+            (Some(container), _) => Self::Node(number(container.split('>').next_back().unwrap())),
+            (None, Some((from, to))) => Self::Reference(number(from), number(to)),
+            (None, None) => Self::Node(number(path)),
+        }
+    }
+
+    fn beyond(self) -> u32 {
+        match self {
+            Self::Node(node) | Self::Reference(_, node) => node,
+        }
+    }
+
+    fn takes(self, from: u32, to: u32) -> bool {
+        match self {
+            Self::Node(node) => node == from || node == to,
+            Self::Reference(a, b) => (a, b) == (from, to),
+        }
+    }
+}
+
+/// What some nodes lead to when some is gone. No reference into a root counts.
+fn reached(heap: &Heap, from: &[u32], gone: &[Gone], may_enter: impl Fn(u32) -> bool) -> Vec<bool> {
+    let is_root = |node| heap.roots.iter().any(|root| root.node == node);
+    let mut seen = vec![false; N as usize];
+    let is_gone = |node| gone.iter().any(|gone| matches!(gone, Gone::Node(other) if *other == node));
+    let mut open: Vec<u32> = from.iter().copied().filter(|&node| !is_gone(node)).collect();
+    while let Some(node) = open.pop() {
+        if !std::mem::replace(&mut seen[node as usize], true) {
+            let left =
+                |&&to: &&u32| !is_root(to) && may_enter(to) && !gone.iter().any(|gone| gone.takes(node, to));
+            open.extend(heap.edges.of(node).iter().filter(left));
+        }
+    }
+    seen
+}
+
+/// A heap without what is gone.
+fn without(heap: &Heap, gone: Gone) -> Heap {
+    let mut heap = heap.clone();
+    let all: Vec<Vec<u32>> = (0..N)
+        .map(|from| heap.edges.of(from).iter().copied().filter(|&to| !gone.takes(from, to)).collect())
+        .collect();
+    heap.edges = Edges { offsets: vec![0], targets: Vec::new() };
+    for targets in all {
+        heap.edges.targets.extend(targets);
+        heap.edges.offsets.push(heap.edges.targets.len() as u32);
+    }
+    let is_left = |node: u32| !matches!(gone, Gone::Node(other) if other == node);
+    heap.roots.retain(|root| is_left(root.node));
+    heap.held_outside.retain(|&node| is_left(node));
+    heap
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
     #[test]
-    fn exclusive_bytes_are_what_nothing_reaches_without_the_holder(heap in heaps()) {
-        let holders = find_holders(&heap, &ByNumber, &Options::default());
+    fn what_a_path_alone_holds_and_who_holds_the_rest(
+        mut heap in heaps(),
+        avoided in prop::collection::vec(0..N, 0..3),
+    ) {
+        heap.avoided = avoided;
         let mut entries: Vec<u32> = heap.roots.iter().map(|root| root.node).collect();
         entries.extend(&heap.held_outside);
-        entries.extend((0..N).filter(|node| !heap.edges.targets.contains(node)));
-        let all = reachable(&heap, &entries, |_| false);
-        // So does garbage, until it is collected.
-        entries.extend((0..N).filter(|&node| !all[node as usize]));
-        let all = reachable(&heap, &entries, |_| false);
-        for holder in holders.holders.iter().filter(|holder| holder.class == Class::UserHeld) {
-            let holding: u32 = holder.path.trim_start_matches('n').parse().unwrap();
-            let rest = reachable(&heap, &entries, |node| node == holding);
-            let blocks = heap.blocks.iter().filter(|block| all[block.node as usize] && !rest[block.node as usize]);
-            let freed: Bytes = blocks.map(|block| block.bytes).sum();
-            prop_assert_eq!(holder.exclusive_bytes, freed, "{}", holding);
+        // C code holds what nothing else does: garbage has no path that could be taken apart here.
+        let seen = reached(&heap, &entries, &[], |_| true);
+        let unseen = (0..N).filter(|&node| !seen[node as usize]);
+        heap.held_outside.extend(unseen.clone());
+        entries.extend(unseen);
+
+        let holders = find_holders(&heap, &ByReference, &Options::default());
+        check_sums(&heap, &holders);
+        for (number, holder) in (0..).zip(&holders.holders) {
+            if !matches!(holder.class, Class::UserHeld | Class::Activations) {
+                prop_assert!(holder.also_held_by.is_empty());
+                continue;
+            }
+            let own = Gone::of(&holder.path);
+            let left = reached(&heap, &entries, &[own], |_| true);
+            let sum = |among: &dyn Fn(u32) -> bool| -> Bytes {
+                heap.blocks.iter().filter(|block| among(block.node)).map(|block| block.bytes).sum()
+            };
+            prop_assert_eq!(holder.exclusive_bytes, sum(&|node| !left[node as usize]), "{}", holder.path);
+
+            let blocks: Vec<u32> = heap.blocks.iter().zip(&holders.blocks)
+                .filter(|(_, held)| held.holder == number)
+                .map(|(block, _)| block.node)
+                .collect();
+            let is_shared = blocks.iter().any(|&node| left[node as usize]);
+            prop_assert_eq!(is_shared, !holder.also_held_by.is_empty(), "{}", holder.path);
+            let mut gone = vec![own];
+            for also in &holder.also_held_by {
+                let other = Gone::of(&also.path);
+                prop_assert!(left[other.beyond() as usize], "{} holds nothing", also.path);
+                let may_enter = |node| also.through.is_some() || !heap.autograd.contains(&node);
+                let beyond = reached(&heap, &[other.beyond()], &[own], may_enter);
+                let held = |node: u32| blocks.contains(&node) && beyond[node as usize];
+                prop_assert_eq!(also.bytes, sum(&held), "{} beside {}", also.path, holder.path);
+                prop_assert_eq!(also.blocks, blocks.iter().filter(|&&node| held(node)).count() as u64);
+                gone.push(other);
+            }
+            let rest = reached(&heap, &entries, &gone, |_| true);
+            let more = sum(&|node| blocks.contains(&node) && rest[node as usize]);
+            prop_assert_eq!(holder.held_by_more, more, "{}", holder.path);
+
+            // The best path when the row's own is given up is one of them.
+            let then = find_holders(&without(&heap, own), &ByReference, &Options::default());
+            for &node in blocks.iter().filter(|&&node| left[node as usize] && holder.also_held_by.len() < 5) {
+                let block = then.blocks.iter().find(|block| block.address == u64::from(node) << 12).unwrap();
+                let next = &then.holders[block.holder as usize];
+// A block that C code alone holds has no path.
+                if next.path == NO_STORAGE {
+                    continue;
+                }
+                                let known = holder.also_held_by.iter().any(|also| also.path == next.path && also.through == next.through);
+                prop_assert!(known, "{} is next to {}", next.path, holder.path);
+            }
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::ffi::CStr;
 
-use super::memory::{flags_of, item, items, type_flag, type_of};
+use pyo3::prelude::*;
+
+use super::memory::{Address, flags_of, is_subtype, item, items, type_flag, type_of};
 use super::{Walk, attributes};
 
 impl Walk<'_> {
@@ -37,5 +39,15 @@ impl Walk<'_> {
         const CONTAINERS: usize = type_flag::DICT | type_flag::LIST | type_flag::TUPLE;
         // SAFETY: the node is an object that is alive.
         self.address(node).is_some_and(|at| unsafe { flags_of(type_of(at)) } & CONTAINERS != 0)
+    }
+    /// The node's object if it is an instance of a class. The reference that is returned outlives the walk.
+    pub(crate) fn instance_of(&self, node: u32, class: &Bound<'_, PyAny>) -> Option<Py<PyAny>> {
+        let at = self.address(node)?;
+        let py = class.py();
+        // SAFETY: the node is an object that is alive, and `class` is one; only the order of bases that each type keeps is read.
+        unsafe {
+            let is_one = is_subtype(type_of(at), class.as_ptr() as Address);
+            is_one.then(|| Bound::from_borrowed_ptr(py, at as *mut pyo3::ffi::PyObject).unbind())
+        }
     }
 }

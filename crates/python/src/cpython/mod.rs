@@ -9,6 +9,7 @@
 
 mod attributes;
 mod collected;
+mod exit;
 mod graph;
 pub(crate) mod inspect;
 mod kinds;
@@ -77,8 +78,8 @@ pub(crate) struct Walk<'py> {
     frames: FxHashMap<u32, Frame>,
     /// Namespaces, by what they are of.
     namespaces: FxHashMap<u32, Namespace>,
-    /// Nodes that stand for a thread's state.
-    threads: FxHashMap<u32, ThreadPart>,
+    /// Nodes that stand for a part of the interpreter's state.
+    parts: FxHashMap<u32, StatePart>,
     keys: RefCell<FxHashMap<u32, FxHashMap<Address, Address>>>,
     _collection: CollectionOff<'py>,
 }
@@ -112,15 +113,19 @@ enum Namespace {
     Registry(u32),
 }
 
-/// What a node that stands for a part of a thread's state has.
+/// What a node that stands for a part of the state of a thread, or of the interpreter, has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ThreadPart {
-    /// The exception that is handled.
+enum StatePart {
+    /// The exception that a thread handles.
     Exception,
-    /// The current context.
+    /// The current context of a thread.
     Context,
-    /// The dict of thread-local data.
+    /// The dict of a thread's own data.
     Dict,
+    /// What is registered with `atexit`.
+    Exit,
+    /// The list of it, where it is one.
+    ExitList,
 }
 
 /// Walks the heap.
@@ -150,6 +155,11 @@ pub(crate) fn walk<'py>(py: Python<'py>, options: &Options) -> PyResult<Walk<'py
             found.add_thread(&mut graph, &trusted, thread);
         }
     }
+    if let Some(callbacks) = trusted.exit {
+        // SAFETY: they have been found in this process.
+        let (registered, list) = unsafe { (exit::registered(py, callbacks), exit::list(py, callbacks)) };
+        found.exit = Some((graph.add_artificial(registered), list));
+    }
     for (variables, globals, function) in read_frames {
         let references = variables.iter().map(|v| v.1).collect();
         let node = graph.add_artificial(references);
@@ -170,7 +180,7 @@ pub(crate) fn walk<'py>(py: Python<'py>, options: &Options) -> PyResult<Walk<'py
         special,
         frames: FxHashMap::default(),
         namespaces: FxHashMap::default(),
-        threads: FxHashMap::default(),
+        parts: FxHashMap::default(),
         keys: RefCell::default(),
         _collection: collection,
     };
@@ -181,9 +191,11 @@ pub(crate) fn walk<'py>(py: Python<'py>, options: &Options) -> PyResult<Walk<'py
     Ok(walk)
 }
 
-/// What threads have, as nodes.
+/// What threads and the interpreter have, as nodes.
 #[derive(Default)]
 struct Found {
+    /// The node of what is registered with `atexit`, and the list of it where it is one.
+    exit: Option<(u32, Option<Address>)>,
     /// Node, globals, and the frame.
     frames: Vec<(u32, Address, Frame)>,
     /// Nodes of evaluation stacks, with what may lie on them.

@@ -11,6 +11,7 @@ use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
 use super::attributes;
 use super::collected;
+use super::exit::{self, Callbacks};
 use super::layout::{self, Collector, Depth, Frames, Generator, Kept, Thread, Values};
 use super::memory::{Address, Traverse, flags_of, int, type_field, type_flag, word};
 use super::threads;
@@ -24,6 +25,8 @@ pub(super) struct Trusted {
     /// Nothing before 3.11 either.
     pub(super) values: Option<Values>,
     pub(super) immortals: bool,
+    /// Nothing before 3.10, where the module has them.
+    pub(super) exit: Option<Callbacks>,
     /// Instances do not show their dict to the collector while their values are kept at their end, as in 3.13.0.
     pub(super) dicts_are_hidden: bool,
     /// What is not as expected.
@@ -95,6 +98,7 @@ fn find_out(py: Python<'_>) -> PyResult<Trusted> {
             }
         }
     }
+    trusted.exit = exit::find(py);
     if trusted.frames.is_none() {
         trusted.warnings.push(format!(
             "running frames are not where CPython {release} should have them: {}",

@@ -83,9 +83,15 @@ impl Walk<'_> {
         roots.extend(artificial(&found.exceptions, RootKind::Exception));
         roots.extend(artificial(&found.contexts, RootKind::ContextVariable));
         roots.extend(artificial(&found.dicts, RootKind::ThreadLocal));
-        self.threads.extend(found.exceptions.into_iter().map(|n| (n, super::ThreadPart::Exception)));
-        self.threads.extend(found.contexts.into_iter().map(|n| (n, super::ThreadPart::Context)));
-        self.threads.extend(found.dicts.into_iter().map(|n| (n, super::ThreadPart::Dict)));
+        if let Some((node, list)) = found.exit {
+            roots.extend(artificial(&[node], RootKind::AtExit));
+            self.parts.insert(node, super::StatePart::Exit);
+            self.parts
+                .extend(list.and_then(|list| self.graph.find(list)).map(|n| (n, super::StatePart::ExitList)));
+        }
+        self.parts.extend(found.exceptions.into_iter().map(|n| (n, super::StatePart::Exception)));
+        self.parts.extend(found.contexts.into_iter().map(|n| (n, super::StatePart::Context)));
+        self.parts.extend(found.dicts.into_iter().map(|n| (n, super::StatePart::Dict)));
         for (node, globals, frame) in found.frames {
             // SAFETY: a running frame's globals are a dict that is alive.
             match unsafe { origins.of_globals(globals) } {

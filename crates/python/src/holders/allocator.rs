@@ -19,7 +19,14 @@ pub(crate) struct AllocatorBlock {
     pub(crate) bytes: u64,
     /// Given back by the program, while another stream may still use it.
     pub(crate) pending: bool,
+    /// Bytes that were asked for.
+    pub(crate) requested: u64,
+    /// The private pool it is from: one of CUDA graphs, or a `MemPool`.
+    pub(crate) pool: Option<Pool>,
 }
+
+/// The identity of a private pool: those that captures of CUDA graphs make count in the first number, those that programs make in the second.
+pub(crate) type Pool = (u64, u64);
 
 /// Whose memory is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,19 +106,30 @@ pub(super) fn blocks(py: Python<'_>, choice: Choice) -> PyResult<Blocks> {
         if !choice.includes(device) {
             continue;
         }
+        let pool = segment.get_item("segment_pool_id").and_then(|pool| pool.extract::<Pool>());
+        let pool = pool.ok().filter(|&pool| pool != (0, 0));
         // Blocks tile their segment, so their addresses need not be told (and were not, before 2.1).
         let mut address: u64 = segment.get_item("address")?.extract()?;
         for block in segment.get_item("blocks")?.cast_into::<PyList>()?.iter() {
             let bytes: u64 = block.get_item("size")?.extract()?;
+            // Older releases do not tell.
+            let requested =
+                block.get_item("requested_size").and_then(|bytes| bytes.extract()).unwrap_or(bytes);
             let state = block.get_item("state")?;
             let state: String = state.extract()?;
-            match state.as_str() {
-                "active_allocated" => blocks.push(AllocatorBlock { device, address, bytes, pending: false }),
-                "active_pending_free" | "active_awaiting_free" => {
-                    blocks.push(AllocatorBlock { device, address, bytes, pending: true });
-                }
-                _ => {}
-            }
+            let pending = match state.as_str() {
+                "active_allocated" => Some(false),
+                "active_pending_free" | "active_awaiting_free" => Some(true),
+                _ => None,
+            };
+            blocks.extend(pending.map(|pending| AllocatorBlock {
+                device,
+                address,
+                bytes,
+                pending,
+                requested,
+                pool,
+            }));
             address = address.wrapping_add(bytes);
         }
     }

@@ -45,6 +45,7 @@ pub(super) fn assemble(
         .filter_map(|(address, reason)| Some((joined.walk.node_at(*address)?, reason.clone())))
         .collect();
     let optimizers = joined.walk.instances.iter().filter(|(_, tag)| *tag == tag::OPTIMIZER);
+    let modules = joined.walk.instances.iter().filter(|(_, tag)| *tag == tag::MODULE);
     let heap = Heap {
         n_nodes: joined.n_nodes().saturating_add(memory.blocks.len() as u32),
         more_edges,
@@ -53,6 +54,7 @@ pub(super) fn assemble(
         roles: roles::roles(joined),
         storages: joined.storages().map(|(node, _)| node).collect(),
         autograd: joined.functions(),
+        modules: modules.map(|&(node, _)| node).collect(),
         avoided: optimizers.map(|&(node, _)| node).collect(),
         dead,
         roots: take(&mut joined.walk.roots),

@@ -6,7 +6,8 @@
 //!  allocator     ──► blocks ────────────┘      └─ names
 //! ```
 //!
-//! All of it happens while the GIL is held, and nothing of Python runs between the walk and the end: addresses stay good.
+//! All of it happens while the GIL is held, and nothing of Python runs between the walk and the answer: addresses stay good. What no reference
+//! explains, torch is asked about after that (`unowned`).
 
 mod allocator;
 mod answer;
@@ -14,6 +15,7 @@ mod assemble;
 mod joined;
 mod names;
 mod roles;
+mod unowned;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -82,9 +84,11 @@ pub(crate) fn look(py: Python<'_>, request: &Request) -> PyResult<HoldersFile> {
     })?;
     let blocks = allocator::blocks(py, choice)?;
     let interests = interests(py, layout)?;
+    let distributed = unowned::distributed_class(py);
     let options = cpython::Options { interests, nn_module_tag: tag::MODULE, ..cpython::Options::default() };
     let walk = cpython::walk(py, &options)?;
-    // Nothing of Python runs from here on.
+    // Nothing of Python runs from here until the holders are found.
+    let distributed = unowned::distributed_modules(distributed, &walk);
     let mut joined = joined::Joined::new(walk, layout);
     let heap = assemble::assemble(&mut joined, &blocks, choice, &request.watched);
     let names = names::JoinedNames::new(&joined, &blocks);
@@ -92,6 +96,10 @@ pub(crate) fn look(py: Python<'_>, request: &Request) -> PyResult<HoldersFile> {
     let mut holders = find_holders(&heap.heap, &names, &options);
     holders.warnings.extend(joined.warnings());
     holders.warnings.extend(heap.warnings);
+    drop(joined);
+    if let Some(blocks) = &blocks {
+        unowned::explain(py, &mut holders, blocks, &distributed);
+    }
     Ok(HoldersFile { devices: choice.devices(&blocks), time_us: None, holders, ..HoldersFile::default() })
 }
 

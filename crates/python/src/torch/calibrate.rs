@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::class::Classes;
 use super::layout::{Count, Layout};
-use super::memory::Memory;
+use crate::own_memory::Memory;
 
 /// Bytes of an object that are searched.
 const SEARCHED: usize = 768;

@@ -5,8 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::memory::{Memory, can_be_object};
 use super::names::readable;
+use crate::own_memory::{Memory, can_be_object};
 
 /// Names longer than this are not believed. Template instances of user classes are long.
 const LONGEST_NAME: usize = 4096;

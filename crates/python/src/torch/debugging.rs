@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::graph::{Graph, Label, Node, Owners, dtype_name};
 use super::kinds::{Kind, Kinds};
 use super::read::{Roots, read};
+use super::workspaces;
 
 /// What was learnt about the torch that is loaded, as a text of no fixed form.
 #[pyfunction]
@@ -36,6 +37,13 @@ pub(crate) fn torch_graph<'py>(
 pub(crate) fn torch_graph_size(py: Python<'_>, objects: &Bound<'_, PyList>) -> PyResult<(f64, [usize; 4])> {
     let (graph, seconds) = graph(py, objects, None, false)?;
     Ok((seconds, [graph.tensors.len(), graph.storages.len(), graph.functions.len(), graph.edges.len()]))
+}
+
+/// Where the workspaces of cuBLAS are; with `map`, those of the map at that address instead.
+#[pyfunction]
+#[pyo3(signature = (map=None))]
+pub(crate) fn torch_workspaces(map: Option<usize>) -> Vec<usize> {
+    map.map_or_else(workspaces::addresses, workspaces::addresses_in)
 }
 
 fn graph(

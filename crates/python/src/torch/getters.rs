@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::layout::Field;
-use super::memory::Memory;
+use crate::own_memory::Memory;
 
 /// Where the C++ object's address lies in a Python object that pybind11 made.
 pub(crate) const IN_PYBIND: usize = 16;

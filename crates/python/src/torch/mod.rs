@@ -15,10 +15,10 @@ mod getters;
 pub(crate) mod graph;
 pub(crate) mod kinds;
 pub(crate) mod layout;
-mod memory;
 mod names;
 pub(crate) mod read;
 mod scan;
+pub(crate) mod workspaces;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

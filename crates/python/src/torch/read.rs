@@ -9,7 +9,7 @@ use super::class::{ClassId, Classes};
 use super::getters::IN_PYBIND;
 use super::graph::{Edge, Graph, Label, Node};
 use super::layout::{Held, Layout};
-use super::memory::Memory;
+use crate::own_memory::Memory;
 use fields::Kind;
 
 /// Addresses of the Python objects to begin with, by what they are: see [`Kinds`](super::kinds::Kinds).

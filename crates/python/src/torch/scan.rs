@@ -1,7 +1,7 @@
 //! Looks through objects whose fields are not known for pointers to objects that are. A word counts only if what it points to says by its class that it is one.
 
 use super::class::{Classes, Family};
-use super::memory::Memory;
+use crate::own_memory::Memory;
 
 /// Bytes that are looked through where the allocator does not tell an object's size.
 const UNKNOWN_SIZE: usize = 512;

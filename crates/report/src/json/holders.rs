@@ -20,6 +20,12 @@ pub struct Document {
     /// When it was, µs since 1970 UTC.
     #[serde(default)]
     pub time_us: Option<i64>,
+    /// The step of the program that it came after, as the recorder counts; null where nothing was counted.
+    #[serde(default)]
+    pub step: Option<u64>,
+    /// What steps were counted by: `optimizer`.
+    #[serde(default)]
+    pub step_source: Option<String>,
     /// The rank of the process, if known.
     #[serde(default)]
     pub rank: Option<u32>,
@@ -103,12 +109,32 @@ pub struct Holder {
     pub bytes: u64,
     /// Bytes that nothing else holds: giving this up frees them.
     pub exclusive_bytes: u64,
+    /// Who else holds the blocks, most bytes first: what has to be given up, too, before they are free. Empty in files of earlier
+    /// versions, which did not look.
+    #[serde(default)]
+    pub also_held_by: Vec<AlsoHeldBy>,
+    /// Bytes of the blocks that would still be held if everything in `also_held_by` were given up, too.
+    #[serde(default)]
+    pub held_by_more_bytes: u64,
     /// Blocks that it holds.
     pub blocks: u64,
     /// The same in every run of the same program for the same path.
     pub fingerprint: String,
     /// From the root to the memory.
     pub chain: Vec<Link>,
+}
+
+/// Another path to blocks of a holder.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AlsoHeldBy {
+    /// The path; for parameters and buffers that of their module.
+    pub path: String,
+    /// `autograd graph` where the memory hangs on the autograd graph of the object that the path names.
+    pub through: Option<Through>,
+    /// Bytes of the holder's blocks that this path holds, too.
+    pub bytes: u64,
+    /// How many blocks.
+    pub blocks: u64,
 }
 
 /// Through what memory hangs on the object that the path names.
@@ -317,6 +343,28 @@ impl From<Link> for view::Link {
     }
 }
 
+impl From<&view::AlsoHeldBy> for AlsoHeldBy {
+    fn from(from: &view::AlsoHeldBy) -> Self {
+        Self {
+            path: from.path.clone(),
+            through: from.through.map(Into::into),
+            bytes: from.bytes.0,
+            blocks: from.blocks,
+        }
+    }
+}
+
+impl From<AlsoHeldBy> for view::AlsoHeldBy {
+    fn from(from: AlsoHeldBy) -> Self {
+        Self {
+            path: from.path,
+            through: from.through.map(Into::into),
+            bytes: Bytes(from.bytes),
+            blocks: from.blocks,
+        }
+    }
+}
+
 impl From<&view::Holder> for Holder {
     fn from(from: &view::Holder) -> Self {
         Self {
@@ -325,6 +373,8 @@ impl From<&view::Holder> for Holder {
             class: from.class.into(),
             bytes: from.bytes.0,
             exclusive_bytes: from.exclusive_bytes.0,
+            also_held_by: super::list(&from.also_held_by),
+            held_by_more_bytes: from.held_by_more.0,
             blocks: from.blocks,
             fingerprint: from.fingerprint.clone(),
             chain: super::list(&from.chain),
@@ -340,6 +390,8 @@ impl From<Holder> for view::Holder {
             class: from.class.into(),
             bytes: Bytes(from.bytes),
             exclusive_bytes: Bytes(from.exclusive_bytes),
+            also_held_by: from.also_held_by.into_iter().map(Into::into).collect(),
+            held_by_more: Bytes(from.held_by_more_bytes),
             blocks: from.blocks,
             fingerprint: from.fingerprint,
             chain: from.chain.into_iter().map(Into::into).collect(),
@@ -354,6 +406,8 @@ impl From<&view::HoldersFile> for Document {
             schema: SCHEMA.to_owned(),
             version: super::VERSION.to_owned(),
             time_us: from.time_us,
+            step: from.step.as_ref().map(|step| step.number),
+            step_source: from.step.as_ref().map(|step| step.source.clone()),
             rank: from.rank,
             devices: from.devices.clone(),
             total_bytes: holders.total.0,
@@ -404,7 +458,15 @@ impl From<Document> for view::HoldersFile {
             blocks,
             warnings,
         };
-        Self { path: String::new(), rank: from.rank, time_us: from.time_us, devices: from.devices, holders }
+        let step = from.step.zip(from.step_source).map(|(number, source)| view::Step { number, source });
+        Self {
+            path: String::new(),
+            rank: from.rank,
+            time_us: from.time_us,
+            step,
+            devices: from.devices,
+            holders,
+        }
     }
 }
 
@@ -427,6 +489,13 @@ mod tests {
             class: view::Class::Activations,
             bytes: Bytes(1024),
             exclusive_bytes: Bytes(512),
+            also_held_by: vec![view::AlsoHeldBy {
+                path: "__main__.kept[*]".into(),
+                through: None,
+                bytes: Bytes(512),
+                blocks: 1,
+            }],
+            held_by_more: Bytes(256),
             blocks: 2,
             fingerprint: "0123456789ab".into(),
             chain: vec![link("__main__", ".losses", true), link("list of 2", "", false)],
@@ -434,6 +503,7 @@ mod tests {
         let block = |address, device| view::HeldBlock { address, bytes: Bytes(512), device, holder: 0 };
         view::HoldersFile {
             time_us: Some(5),
+            step: Some(view::Step { number: 7, source: "optimizer".into() }),
             rank: Some(1),
             devices: vec![0],
             holders: view::Holders {
@@ -453,6 +523,7 @@ mod tests {
         let text = render(&file());
         let read = parse(text.as_bytes()).unwrap();
         assert_eq!(read.holders, file().holders);
+        assert_eq!(read.step, file().step);
         assert_eq!((read.time_us, read.rank, read.devices.as_slice()), (Some(5), Some(1), &[0][..]));
         assert_eq!(render(&read), text);
         assert_eq!(parse(render_compact(&file()).as_bytes()).unwrap().holders, read.holders);
@@ -468,6 +539,43 @@ mod tests {
             "optimizer_state": 0, "activations": 0, "buffers": 0, "user_held": 0, "cycle_garbage": 0, "pending": 0, "cpp_held": 0},
             "holders": [], "unexplained_bytes": 0, "of a later version": {}}"#;
         assert_eq!(parse(text).unwrap().holders, view::Holders::default());
+    }
+
+    #[test]
+    fn files_that_do_not_say_who_else_holds_it_are_read() {
+        let mut document: serde_json::Value = serde_json::from_str(&render(&file())).unwrap();
+        let holder = document["holders"][0].as_object_mut().unwrap();
+        assert!(holder.remove("also_held_by").is_some() && holder.remove("held_by_more_bytes").is_some());
+        let read = parse(document.to_string().as_bytes()).unwrap().holders;
+        let mut want = file().holders;
+        (want.holders[0].also_held_by, want.holders[0].held_by_more) = (Vec::new(), Bytes(0));
+        assert_eq!(read, want);
+    }
+
+    #[test]
+    fn who_else_holds_it_is_shown_below_the_figures() {
+        let file = file();
+        let excerpts = crate::Excerpts::default();
+        let layout = crate::text::Layout {
+            palette: crate::Palette::Plain,
+            width: 80,
+            top: 5,
+            verbose: false,
+            excerpts: &excerpts,
+        };
+        let text = crate::text::holders::render(std::slice::from_ref(&file), &layout);
+        let below = text.lines().skip_while(|line| !line.contains("fixing this")).skip(1).take(3);
+        insta::assert_snapshot!(below.collect::<Vec<_>>().join("\n"), @"
+        also held by __main__.kept[*] (512 B)
+        also held by more, not named here (256 B): freeing it all needs all of these
+        ┬───
+        ");
+        let text = crate::markdown::holders::render(&[file], 5, false);
+        let below = text.lines().skip_while(|line| !line.contains("fixing this")).skip(2).take(2);
+        insta::assert_snapshot!(below.collect::<Vec<_>>().join("\n"), @"
+        - also held by `__main__.kept[*]` (512 B)
+        - also held by more, not named here (256 B): freeing it all needs all of these
+        ");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Severity};
 use vramscope_view::explained::Shortfall;
 
-use super::holders::picture;
+use super::holders::{others, picture};
 use super::{block, code, escaped, place, sentence, table};
 use crate::bytes::{counted, grouped, human, share, signed};
 use crate::chain;
@@ -179,6 +179,7 @@ fn one_finding(
             chain::through(holder),
             escaped(&figures)
         ));
+        out.push_str(&others(holder));
         if (n == 1 || verbose) && !holder.chain.is_empty() {
             out.push_str(&format!("{}\n", picture(holder, verbose)));
         }

@@ -68,12 +68,26 @@ fn one_file(file: &HoldersFile, top: usize, verbose: bool) -> String {
     let chains = if verbose { top } else { CHAINS.min(top) };
     for (_, holder) in chain::shown(holders, chains, verbose) {
         out.push_str(&format!("### {}{}\n\n", code(&holder.path), chain::through(holder)));
-        out.push_str(&format!("{}\n\n{}\n", escaped(&chain::figures(holder)), picture(holder, verbose)));
+        out.push_str(&format!("{}\n\n", escaped(&chain::figures(holder))));
+        out.push_str(&others(holder));
+        out.push_str(&format!("{}\n", picture(holder, verbose)));
     }
     for warning in &holders.warnings {
         out.push_str(&format!("- {}\n", sentence(warning)));
     }
     out
+}
+
+/// Who else holds the memory, as a list.
+pub(super) fn others(holder: &Holder) -> String {
+    let lines: Vec<String> = chain::others(holder)
+        .into_iter()
+        .map(|[before, path, behind]| {
+            let path = if path.is_empty() { path } else { code(&path) };
+            format!("- {}{path}{}\n", escaped(&before), escaped(&behind))
+        })
+        .collect();
+    if lines.is_empty() { String::new() } else { format!("{}\n", lines.concat()) }
 }
 
 /// The chain as a block of text, with its fingerprint.

@@ -289,10 +289,10 @@ fn more(page: &mut Page, analysis: &Analysis, layout: &Layout<'_>) {
         ways.push(format!("--top {} ({more}),", analysis.findings.len()));
     }
     if !layout.verbose {
-        ways.push(if analysis.devices.len() > 1 {
-            "-v (whole stacks and paths, sums of every device, phases),".to_owned()
-        } else {
-            "-v (whole stacks and paths, phases),".to_owned()
+        ways.push(match analysis.devices.len() {
+            0 => "-v (whole paths and chains, settings),".to_owned(),
+            1 => "-v (whole stacks and paths, phases),".to_owned(),
+            _ => "-v (whole stacks and paths, sums of every device, phases),".to_owned(),
         });
     }
     let places = analysis.findings.iter().filter_map(|f| f.site.as_ref());

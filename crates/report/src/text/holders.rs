@@ -49,6 +49,7 @@ fn one_file(page: &mut Page, file: &HoldersFile, layout: &Layout<'_>) {
         let number = Span::new(Role::Heading, format!("{}  ", i + 1));
         page.line([number, Span::new(Role::Path, &holder.path), chain::through(holder).into()]);
         page.paragraph(Span::default(), 3, &chain::figures(holder));
+        write_others(page, holder, 3);
         write_chain(page, holder, layout.verbose, 3);
     }
     page.gap();
@@ -132,6 +133,13 @@ pub(super) fn table(page: &mut Page, holders: &[Holder], top: usize) {
         ]);
     }
     table.write(page, 0);
+}
+
+/// Who else holds the memory.
+pub(super) fn write_others(page: &mut Page, holder: &Holder, indent: usize) {
+    for line in chain::others(holder) {
+        page.paragraph(Span::default(), indent, &line.concat());
+    }
 }
 
 /// The picture of a chain and its fingerprint.

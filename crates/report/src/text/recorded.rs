@@ -1,7 +1,7 @@
 //! What the recorder wrote down beside snapshots, as parts of `analyze`.
 
 use vramscope_view::analysis::Analysis;
-use vramscope_view::holders::FoundHolder;
+use vramscope_view::holders::{FoundHolder, Holder};
 use vramscope_view::recorded::{Curve, Recorded};
 
 use super::analysis::main_device;
@@ -52,6 +52,10 @@ fn one_process(page: &mut Page, analysis: &Analysis, one: &Recorded, layout: &La
         INDENT,
         &format!("{sum} ({})", words::file_name(&last.path)),
     );
+    for (holder, reason) in watched(&last.holders.holders) {
+        let text = format!("{} still holds {}: {reason}", chain::who(holder), human(holder.bytes.0));
+        page.paragraph(Span::new(Role::Dim, "watched"), INDENT, &text);
+    }
     if !analysis.devices.is_empty() {
         return;
     }
@@ -65,6 +69,14 @@ fn one_process(page: &mut Page, analysis: &Analysis, one: &Recorded, layout: &La
         holders::write_chain(page, holder, layout.verbose, 0);
     }
     page.gap();
+}
+
+/// Holders of what the program said should be gone, with what it said.
+fn watched(holders: &[Holder]) -> impl Iterator<Item = (&Holder, &str)> {
+    holders.iter().filter_map(|holder| {
+        let mut reasons = holder.chain.iter().map(|link| link.reason.as_str());
+        Some((holder, reasons.find_map(|reason| reason.strip_prefix("watched: "))?))
+    })
 }
 
 /// Whether all that was counted is among the steps of the trace, which are shown with their device.
@@ -105,6 +117,7 @@ pub(super) fn holder(page: &mut Page, found: &FoundHolder, whole: bool, layout: 
         INDENT + 2,
         &format!("{} ({})", chain::figures(holder), words::joined(found)),
     );
+    holders::write_others(page, holder, INDENT + 2);
     if whole {
         holders::write_chain(page, holder, layout.verbose, INDENT + 2);
     }

@@ -90,6 +90,8 @@ mod tests {
             class,
             bytes: Bytes(1),
             exclusive_bytes: Bytes(1),
+            also_held_by: Vec::new(),
+            held_by_more: Bytes(0),
             blocks: 1,
             fingerprint: String::new(),
             chain: Vec::new(),

@@ -17,7 +17,7 @@ const MOST: usize = 5;
 
 /// Holders that hold more in each file than in the one before, without those that `found` names already.
 pub(super) fn find(files: &RecorderFiles, found: &[Finding]) -> Vec<Finding> {
-    let moments = &files.holders;
+    let moments = moments(files);
     if moments.len() < MIN_FILES {
         return Vec::new();
     }
@@ -44,13 +44,25 @@ pub(super) fn find(files: &RecorderFiles, found: &[Finding]) -> Vec<Finding> {
     findings
 }
 
+/// The looks, the last one of those that came after the same step.
+fn moments(files: &RecorderFiles) -> Vec<&HoldersFile> {
+    let mut moments: Vec<&HoldersFile> = Vec::new();
+    for file in &files.holders {
+        if moments.last().is_some_and(|last| last.step.is_some() && last.step == file.step) {
+            moments.pop();
+        }
+        moments.push(file);
+    }
+    moments
+}
+
 fn key(holder: &Holder) -> (&str, bool) {
     (&holder.path, holder.through.is_some())
 }
 
-/// Whether a row stands for an object, and for memory that is meant to be there for long.
+/// Whether a row stands for an object.
 fn is_told(holder: &Holder) -> bool {
-    holder.path != OTHER_HOLDERS && !matches!(holder.class, Class::Pending | Class::CycleGarbage)
+    holder.path != OTHER_HOLDERS && holder.class != Class::Pending
 }
 
 fn grows(held: &[Bytes]) -> bool {
@@ -71,7 +83,11 @@ fn finding(files: &RecorderFiles, key: (&str, bool), held: &[Bytes]) -> Option<F
         kind: "growing".to_owned(),
         severity: Severity::Warning,
         confidence: (0.5 + 0.05 * (held.len() - MIN_FILES) as f64).min(0.8),
-        title: "one object holds more each time; it may be a cache that is not full yet".to_owned(),
+        title: match holder.class {
+            Class::CycleGarbage => "more waits for Python's collector each time; it may yet be collected",
+            _ => "one object holds more each time; it may be a cache that is not full yet",
+        }
+        .to_owned(),
         device: device_of(last, holder),
         rank: files.rank,
         site: None,
@@ -86,17 +102,9 @@ fn finding(files: &RecorderFiles, key: (&str, bool), held: &[Bytes]) -> Option<F
         first_us: None,
         last_us: None,
         evidence,
-        advice: vec![
-            "record more steps to tell a leak from a cache that is filling up, with the history of the allocator to see the \
-             lines that allocate: `vramscope run --always`"
-                .to_owned(),
-        ],
+        advice: vec![advice(files, holder).to_owned()],
         companions: Vec::new(),
-        holder: Some(FoundHolder {
-            holder: holder.clone(),
-            file: last.path.clone(),
-            joined: Joined::ByPath,
-        }),
+        holder: Some(FoundHolder { holder: holder.clone(), file: last.path.clone(), joined: Joined::ByPath }),
         related: Vec::new(),
         shortage: None,
         shortfall: None,
@@ -105,9 +113,30 @@ fn finding(files: &RecorderFiles, key: (&str, bool), held: &[Bytes]) -> Option<F
     })
 }
 
-/// The steps between the first look and the last.
+fn advice(files: &RecorderFiles, holder: &Holder) -> &'static str {
+    let has_devices = files.holders.iter().any(|file| !file.devices.is_empty());
+    match (holder.class, has_devices) {
+        (Class::CycleGarbage, _) => "break the cycle, or let `gc.collect()` run now and then",
+        (_, true) => {
+            "record more steps to tell a leak from a cache that is filling up, with the history of the allocator to see the \
+             lines that allocate: `vramscope run --always`"
+        }
+        (_, false) => {
+            "run more steps to tell a leak from a cache that is filling up; the lines that allocate are seen on a GPU only"
+        }
+    }
+}
+
+/// The steps between the first look and the last. Where the files do not tell, the readings of the counters do, though they leave
+/// steps out.
 fn steps_between(files: &RecorderFiles) -> Option<u64> {
-    let (first, last) = (files.holders.first()?.time_us?, files.holders.last()?.time_us?);
+    let (first, last) = (files.holders.first()?, files.holders.last()?);
+    if let (Some(first), Some(last)) = (&first.step, &last.step)
+        && first.source == last.source
+    {
+        return last.number.checked_sub(first.number);
+    }
+    let (first, last) = (first.time_us?, last.time_us?);
     let ends = files.statistics.step_ends();
     let before = |at: i64| ends.iter().filter(|(_, time)| time.0 <= at).map(|&(step, _)| step).max();
     before(last)?.checked_sub(before(first)?)

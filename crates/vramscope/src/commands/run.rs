@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
-use crate::args::{Global, Run, Stacks, YesNo};
+use crate::args::{Format, Global, Run, Stacks, YesNo};
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 
@@ -43,6 +43,20 @@ impl Recorded {
         ];
         Self { module: command.module, program: command.program, out: command.out.into_os_string(), settings }
     }
+}
+
+/// What a program prints is its own; what is said at its end is text on the standard error.
+///
+/// # Errors
+/// When another kind of answer is asked for.
+pub(crate) fn check_output(global: &Global) -> anyhow::Result<()> {
+    if global.format == Format::Text && global.output.is_none() {
+        return Ok(());
+    }
+    Err(Failure::error(
+        "`vramscope run` says what it found as text, after all that the program prints",
+        "record first, then ask: `vramscope analyze --format json --output FILE`",
+    ))
 }
 
 /// Hands over to the package `vramscope` of the Python on the path. Returns only where there is none.

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use pyo3::ffi;
 use vramscope_heap::Reference;
 
-use super::{Address, Walk, text};
+use super::{Address, Walk, flags_of, text, type_flag, type_of};
 use crate::cpython::attributes;
 use crate::cpython::memory::{is_subtype, symbol, tuple};
 
@@ -62,8 +62,10 @@ impl Walk<'_> {
                     return Some(Reference::Hidden);
                 }
                 let node = self.node_at(object)?;
-                return (self.name_of_module(node) == "atexit")
-                    .then(|| Reference::Named("atexit".to_owned()));
+                return match self.name_of_module(node).as_str() {
+                    "atexit" => self.node_at(value).map(|to| self.at_exit(to)),
+                    _ => None,
+                };
             }
             if class != self.special.function {
                 return None;
@@ -81,6 +83,18 @@ impl Walk<'_> {
             let name = free_variables(part(parts.code, object)).get(at).and_then(|&name| text(name));
             Some(Reference::Closure { function: function(), name: name.unwrap_or_else(|| "?".to_owned()) })
         }
+    }
+
+    /// What is registered with `atexit`: a function, its arguments or its keyword arguments.
+    pub(super) fn at_exit(&self, registered: u32) -> Reference {
+        // SAFETY: the node is an object that is alive.
+        let flags = self.address(registered).map_or(0, |at| unsafe { flags_of(type_of(at)) });
+        let name = match flags {
+            flags if flags & type_flag::TUPLE != 0 => "atexit[*].args",
+            flags if flags & type_flag::DICT != 0 => "atexit[*].keywords",
+            _ => "atexit[*]",
+        };
+        Reference::Named(name.to_owned())
     }
 
     /// The dict of a function's attributes.

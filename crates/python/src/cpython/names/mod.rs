@@ -11,7 +11,7 @@ use vramscope_heap::{Names, Object, Reference};
 use super::memory::{
     Address, flags_of, full_type_name, is_text, mro, text, type_flag, type_name, type_of, word,
 };
-use super::{Namespace, ThreadPart, Walk, attributes, memory};
+use super::{Namespace, StatePart, Walk, attributes, memory};
 
 impl Names for Walk<'_> {
     fn object(&self, node: u32) -> Object {
@@ -19,10 +19,15 @@ impl Names for Walk<'_> {
     }
 
     fn reference(&self, before: Option<u32>, from: u32, to: u32) -> Reference {
-        match self.threads.get(&from) {
-            Some(ThreadPart::Exception) => return Reference::Named("sys.exc_info()".to_owned()),
-            Some(ThreadPart::Context | ThreadPart::Dict) => return Reference::Hidden,
+        match self.parts.get(&from) {
+            Some(StatePart::Exception) => return Reference::Named("sys.exc_info()".to_owned()),
+            Some(StatePart::Context | StatePart::Dict | StatePart::ExitList) => return Reference::Hidden,
+            Some(StatePart::Exit) if self.parts.contains_key(&to) => return Reference::Hidden,
+            Some(StatePart::Exit) => return self.at_exit(to),
             None => {}
+        }
+        if before.is_some_and(|node| self.parts.get(&node) == Some(&StatePart::ExitList)) {
+            return self.at_exit(to);
         }
         if let Some(frame) = self.frame_of(from) {
             return self.in_frame(frame, to);

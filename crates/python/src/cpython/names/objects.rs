@@ -5,7 +5,7 @@ use vramscope_heap::{Object, ObjectKind};
 
 use super::functions::name_of_function;
 use super::{
-    Address, Namespace, ThreadPart, Walk, flags_of, full_type_name, memory, type_flag, type_name, type_of,
+    Address, Namespace, StatePart, Walk, flags_of, full_type_name, memory, type_flag, type_name, type_of,
     word,
 };
 use crate::cpython::memory::{SIZE, is_subtype};
@@ -15,13 +15,14 @@ impl Walk<'_> {
     pub(super) fn describe(&self, node: u32) -> Object {
         let object =
             |kind, type_name: &str, detail: String| Object { kind, type_name: type_name.to_owned(), detail };
-        if let Some(part) = self.threads.get(&node) {
-            let detail = match part {
-                ThreadPart::Exception => "exception that is handled",
-                ThreadPart::Context => "context variables",
-                ThreadPart::Dict => "thread-local data",
+        if let Some(part) = self.parts.get(&node) {
+            let (of, detail) = match part {
+                StatePart::Exception => ("thread", "exception that is handled"),
+                StatePart::Context => ("thread", "context variables"),
+                StatePart::Dict => ("thread", "thread-local data"),
+                StatePart::Exit | StatePart::ExitList => ("interpreter", "functions to call at exit"),
             };
-            return object(ObjectKind::Namespace, "thread", detail.to_owned());
+            return object(ObjectKind::Namespace, of, detail.to_owned());
         }
         let Some(at) = self.address(node) else {
             let function = self.frame_of(node).map_or_else(String::new, |frame| self.function_of(frame));

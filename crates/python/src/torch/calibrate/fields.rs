@@ -5,9 +5,9 @@ use pyo3::types::PyModule;
 
 use super::super::getters::{EmptyFunction, IN_PYBIND};
 use super::super::layout::{Field, Layout};
-use super::super::memory::Memory;
 use super::{SEARCHED, Search};
 use crate::cpython::type_field::FREED_BY;
+use crate::own_memory::Memory;
 
 /// What a real function says about one of its saved tensors.
 struct Truth {

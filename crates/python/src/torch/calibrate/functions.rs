@@ -2,8 +2,8 @@
 
 use super::super::class::Family;
 use super::super::layout::{AutogradAt, BaseAt, Count, FunctionAt};
-use super::super::memory::Memory;
 use super::{SEARCHED, Search};
+use crate::own_memory::Memory;
 
 impl Search {
     pub(super) fn function(&mut self) -> Option<FunctionAt> {
