@@ -86,7 +86,7 @@ def test_without_torch_nothing_is_recorded_and_that_is_said(programs):
 @pytest.mark.parametrize("flag", ["-I", "-E", "-S"])
 def test_a_python_that_ignores_the_environment_runs_on(programs, flag):
     programs.write("print('done')")
-    begin = f"import sys; sys.path.insert(0, {programs.env['PYTHONPATH'].split(':')[0]!r}); sys.argv = ['vramscope', 'run', 'train.py']"
+    begin = f"import sys; sys.path.insert(0, {programs.env['PYTHONPATH'].split(':')[-1]!r}); sys.argv = ['vramscope', 'run', 'train.py']"
     program = f"{begin}; from vramscope.__main__ import main; main()"
     got = programs.python(flag, "-c", program)
     assert (got.status, got.out) == (0, b"done\n")

@@ -131,7 +131,7 @@ dist.destroy_process_group()
         assert got.status == 0, got.err
         assert [ended(programs, part) for part in ("rank0", "rank1")] == [("optimizer", 20)] * 2
         assert got.err.count("vramscope: recorded in") == 1
-        assert set(programs.files()) == {"environment.json", "rank0", "rank1"}
+        assert set(programs.files()) == {"environment.json", "rank0", "rank1", "report.txt"}
 
 
 def test_without_a_device_holders_are_looked_for_ever_more_rarely(programs):

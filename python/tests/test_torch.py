@@ -447,7 +447,7 @@ def test_workspaces_are_read_from_a_tree_that_may_be_damaged() -> None:
         kept.append(words)
         return words
 
-    kept: List[Any] = []
+    kept: list[Any] = []
     left, right = node(0, 0, 0x1000), node(0, node(0, 0, 0x4000), 0x3000)
     root = node(left, right, 0x2000)
     head = (ctypes.c_uint64 * 6)(0, 0, ctypes.addressof(root), 0, 0, 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Tuple, Union
+from typing import Any, Union
 
 from vramscope import collector, environment, holding
 from vramscope.directory import ENVIRONMENT, Directory
@@ -11,9 +11,8 @@ from vramscope.history import History
 from vramscope.options import Options
 from vramscope.statistics import now_us
 
-
 #: The number of the last step, and what counts it; None and None where nothing does.
-Step = Union[Tuple[int, str], Tuple[None, None]]
+Step = Union[tuple[int, str], tuple[None, None]]
 
 
 class Saves:

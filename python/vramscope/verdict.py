@@ -46,8 +46,12 @@ def report(path: str) -> str:
     """The text of ``vramscope analyze`` on a recording, which also stays in it, on a directory of them, or on a snapshot.
 
     Raises:
-        RuntimeError: where it could not be analysed; what is wrong was written to the standard error.
+        RuntimeError: where there is nothing, or where it could not be analysed; why was written to the standard error then.
     """
+    if not os.path.exists(path):
+        raise RuntimeError(f"`{path}` does not exist")
+    if os.path.isdir(path) and not any(files for _, _, files in os.walk(path)):
+        raise RuntimeError(f"`{path}` has nothing to analyse yet")
     from vramscope import _native
 
     # Not into the recording, which may have come to lie where nothing can be written.

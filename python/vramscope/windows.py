@@ -161,8 +161,10 @@ class Windows:
 
 
 class Looks:
-    """Decides when holders are looked for between windows, where no counters of a device tell of growth: at every doubling
-    of the steps, and not so soon after the last look that it would cost more than 0.5 % of the time."""
+    """Decides when holders are looked for between windows, where no counters of a device tell of growth.
+
+    That is at every doubling of the steps, and not so soon after the last look that it would cost more than 0.5 % of the time.
+    """
 
     #: A look is made at most once in so many times what it costs.
     COSTS = 200

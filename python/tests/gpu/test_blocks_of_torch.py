@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
-import vramscope  # noqa: E402
+import vramscope
 
 
 def rows() -> dict[str, dict[str, Any]]:
