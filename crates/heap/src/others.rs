@@ -132,10 +132,10 @@ impl Asked<'_> {
     }
 }
 
-/// What gives up rows and the others that are named.
-fn together(own: &Cuts, named: &[Named]) -> Cuts {
+/// What gives up rows and some of the others.
+fn together<'a>(own: &Cuts, named: impl IntoIterator<Item = &'a Named>) -> Cuts {
     let mut cuts = own.clone();
-    cuts.extend(named.iter().flat_map(|named| named.cuts.iter().chain(&named.further).copied()));
+    cuts.extend(named.into_iter().flat_map(|named| named.cuts.iter().chain(&named.further).copied()));
     cuts
 }
 
@@ -215,7 +215,7 @@ impl Group<'_> {
         named: &mut Vec<Named>,
         paths: &mut Paths,
     ) -> bool {
-        let cuts = together(own, named);
+        let cuts = together(own, named.iter());
         let graph = part.without(&cuts);
         let search = part.search(&graph, &cuts);
         let reached: Vec<&Candidate> = candidates.iter().filter(|one| search.is_reached(one.node)).collect();
@@ -279,13 +279,14 @@ impl Group<'_> {
                 part.beyond(&graph, cuts, &reached, named.through.is_some())
             })
             .collect();
-        let all = together(own, named);
-        let rest = part.reachable(&part.without(&all), &all);
+        // What is left when those are given up that are told of a row: most rows have the same.
+        let mut rests: FxHashMap<Vec<bool>, NodeSet> = FxHashMap::default();
 
         let mut answers = Vec::with_capacity(self.members.len());
         for &i in self.members {
             let mut answer = Others::default();
             let mut held: Vec<(Bytes, u64)> = vec![(Bytes::ZERO, 0); named.len()];
+            let mut kept: Vec<(u32, Bytes)> = Vec::new();
             for &block in &self.rows[i].blocks {
                 let node = self.asked.nodes[block as usize].and_then(|node| part.kept.find(node));
                 let bytes = self.asked.heap.blocks[block as usize].bytes;
@@ -294,14 +295,19 @@ impl Group<'_> {
                     continue;
                 };
                 answer.fates.push(Fate::Kept);
+                kept.push((node, bytes));
                 for (held, _) in held.iter_mut().zip(&beyond).filter(|(_, beyond)| beyond.contains(node)) {
                     held.0 += bytes;
                     held.1 += 1;
                 }
-                if rest.contains(node) {
-                    answer.more += bytes;
-                }
             }
+            let is_told: Vec<bool> = held.iter().map(|&(_, blocks)| blocks > 0).collect();
+            let rest = rests.entry(is_told).or_insert_with_key(|is_told| {
+                let told = named.iter().zip(is_told).filter(|(_, is_told)| **is_told).map(|(named, _)| named);
+                let cuts = together(own, told);
+                part.reachable(&part.without(&cuts), &cuts)
+            });
+            answer.more = kept.iter().filter(|(node, _)| rest.contains(*node)).map(|&(_, bytes)| bytes).sum();
             let with_blocks = named.iter().zip(held).filter(|(_, (_, blocks))| *blocks > 0);
             answer.also = with_blocks
                 .map(|(named, (bytes, blocks))| AlsoHeldBy {
