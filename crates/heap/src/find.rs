@@ -6,8 +6,8 @@ use crate::dominators::dominated;
 use crate::entries::Entries;
 use crate::graph::{BlockState, Heap, Role};
 use crate::holders::{Class, Holders, NO_STORAGE, Options, PENDING_FREE, Through};
-use crate::kept::{NONE, edges_are_sound};
-use crate::names::Names;
+use crate::kept::{Kept, NONE, edges_are_sound};
+use crate::names::{Names, ObjectKind};
 use crate::node_set::NodeSet;
 use crate::others::Asked;
 use crate::paths::{PathId, Paths};
@@ -39,10 +39,12 @@ pub fn find_holders(heap: &Heap, names: &dyn Names, options: &Options) -> Holder
     warnings.extend(outside_of(heap));
     let hidden = NodeSet::of(heap.n_nodes, heap.hidden.iter().copied()).0;
     let (kept, roots) = keep_from_roots(heap, &hidden);
+    let autograd = kept.set_of(heap.autograd.iter().copied());
+    let lists = lists_of_parameters(heap, &kept, names, &autograd);
     let kinds = Kinds {
-        autograd: kept.set_of(heap.autograd.iter().copied()),
+        autograd,
         storages: kept.set_of(heap.storages.iter().copied()),
-        avoided: kept.set_of(heap.avoided.iter().copied()),
+        avoided: kept.set_of(heap.avoided.iter().copied().chain(lists)),
         modules: kept.set_of(heap.modules.iter().copied()),
     };
 
@@ -124,6 +126,23 @@ pub fn find_holders(heap: &Heap, names: &dyn Names, options: &Options) -> Holder
     holders
 }
 
+/// Containers that refer to parameters, other than those that modules keep them in: `list(model.parameters())`, the copy that a wrapper
+/// has for itself. In numbers of the heap.
+fn lists_of_parameters(heap: &Heap, kept: &Kept, names: &dyn Names, autograd: &NodeSet) -> Vec<u32> {
+    let registries = kept.set_of(heap.registries.iter().copied());
+    let parameters = heap.roles.iter().filter(|(_, role)| *role == Role::Parameter).map(|&(node, _)| node);
+    let parameters = kept.set_of(parameters);
+    if registries.iter().next().is_none() {
+        return Vec::new();
+    }
+    (0..kept.len())
+        .filter(|&node| !registries.contains(node) && !autograd.contains(node) && !parameters.contains(node))
+        .filter(|&node| kept.graph.out(node).iter().any(|&to| parameters.contains(to)))
+        .map(|node| kept.heap_node(node))
+        .filter(|&node| names.object(node).kind == ObjectKind::Container)
+        .collect()
+}
+
 /// A block that no path leads to.
 fn alone(path: PathId, class: Class) -> Held {
     Held { path, through: None, class, holding: NONE, cut: None }
@@ -162,7 +181,7 @@ fn outside_of(heap: &Heap) -> Option<String> {
         ("roles", heap.roles.iter().filter(|(node, _)| !exists(node)).count()),
         ("storages", heap.storages.iter().filter(|node| !exists(node)).count()),
         ("autograd nodes", heap.autograd.iter().filter(|node| !exists(node)).count()),
-        ("modules", heap.modules.iter().filter(|node| !exists(node)).count()),
+        ("modules", heap.modules.iter().chain(&heap.registries).filter(|node| !exists(node)).count()),
         ("dead, avoided or hidden nodes", {
             let dead = heap.dead.iter().filter(|(node, _)| !exists(node)).count();
             let avoided = heap.avoided.iter().filter(|node| !exists(node)).count();

@@ -28,6 +28,8 @@ pub struct Heap {
     pub autograd: Vec<u32>,
     /// Objects that paths go round where they can: optimizers, which refer to every parameter of the models that they serve.
     pub avoided: Vec<u32>,
+    /// Containers in which parameters are meant to be: those that modules keep them in. Paths go round any other container of parameters.
+    pub registries: Vec<u32>,
     /// Modules of a neural network: they are given up as a whole.
     pub modules: Vec<u32>,
     /// Objects that should be gone by now, with the reason that the user gave.

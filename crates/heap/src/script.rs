@@ -12,7 +12,7 @@
 //! perhaps `pending`), `tensor` (with bytes, or without any memory); anything else is the type of an instance, except that `autograd` is followed
 //! by its type. References are `.name`, `[*]`, `~` (hidden), `?` (unknown), `global(name)`, `local(name)`, `class(name)`, `closure(name)` (all of
 //! the object on the left, or of another if it is named: `global(__main__:losses)`), `defaults`, `kwdefaults`, `named(text)`, and of the autograd graph `grad_fn`, `next`, `saved(name)`, `variable`, `context`.
-//! `outside`, `hidden`, `avoided`, `nn` (a module of a neural network), `dead … reason` and `role … parameter` say more of a node.
+//! `outside`, `hidden`, `avoided`, `registry` (where parameters are meant to be), `nn` (a module of a neural network), `dead … reason` and `role … parameter` say more of a node.
 
 use rustc_hash::FxHashMap;
 use vramscope_model::Bytes;
@@ -106,6 +106,7 @@ fn read_line(
         }
         ["outside", name] => heap.held_outside.push(script.find(name)?),
         ["avoided", name] => heap.avoided.push(script.find(name)?),
+        ["registry", name] => heap.registries.push(script.find(name)?),
         ["nn", name] => heap.modules.push(script.find(name)?),
         ["hidden", name] => heap.hidden.push(script.find(name)?),
         ["dead", name, ref reason @ ..] => heap.dead.push((script.find(name)?, reason.join(" "))),

@@ -56,6 +56,9 @@ def test_buckets_of_distributed_data_parallel() -> None:
         gradients = 8 * (1024 * 1024 + 1024) * 4
         for step in range(3):
             parallel(torch.randn(16, 1024, device="cuda")).sum().backward()
+            if step == 1:
+                # Made anew in this step, and told of from the next one on.
+                continue
             row = rows()["C++: gradient buckets of DistributedDataParallel"]
             assert (row["bytes"], row["class"]) == (gradients, "cpp_held"), step
     finally:

@@ -60,6 +60,7 @@ fn what_lies_outside_is_left_out_and_said() {
         dead: vec![(8, "gone".into())],
         hidden: vec![9],
         avoided: vec![10],
+        registries: vec![10],
         modules: vec![2, 11],
     };
     let holders = find_holders(&heap, &Anything(7), &Options::default());
@@ -67,7 +68,7 @@ fn what_lies_outside_is_left_out_and_said() {
     assert_snapshot!(rows(&holders), @"
     C++ (no storage found) | cpp_held 10.7 EiB, 10.7 EiB of it alone, 2 blocks
     T0 | user_held 5.3 EiB, 5.3 EiB of it alone, 1 blocks
-    warning: left out for lying outside the heap of 2 nodes: references (3), roots (1), blocks (2), nodes held by C code (1), roles (1), storages (2), autograd nodes (1), modules (2), dead, avoided or hidden nodes (3)
+    warning: left out for lying outside the heap of 2 nodes: references (3), roots (1), blocks (2), nodes held by C code (1), roles (1), storages (2), autograd nodes (1), modules (3), dead, avoided or hidden nodes (3)
     warning: 2 blocks have the address of another
     ");
 }
@@ -147,6 +148,7 @@ prop_compose! {
             autograd: lists[3].clone(),
             dead: lists[4].iter().map(|&node| (node, String::new())).collect(),
             avoided: lists[3].iter().map(|&node| node ^ 2).collect(),
+            registries: lists[3].iter().map(|&node| node ^ 2).collect(),
             modules: lists[2].iter().map(|&node| node ^ 1).collect(),
             hidden: lists[4].iter().map(|&node| node ^ 1).collect(),
         }

@@ -272,3 +272,31 @@ fn weak_references_are_not_in_the_heap_and_hidden_objects_hold_nothing() {
     C++ (no Python object) | cpp_held 1.0 KiB, 1.0 KiB of it alone, 1 blocks
     ");
 }
+
+#[test]
+fn parameters_belong_to_their_module_and_not_to_a_list_of_them() {
+    let text = "
+        root own-module __main__
+        Linear model
+        dict registry
+        registry registry
+        list copy
+        tensor w 1KiB
+        role w parameter
+        __main__ global(copy) copy
+        copy [*] w
+        __main__ global(model) model
+        model ~ registry
+        registry .weight w
+        nn model
+        ";
+    assert_eq!(crate::find(text).holders[0].path, "__main__.model.weight");
+    // Where nothing else has them, the list does.
+    let alone = text.replace("registry .weight w", "");
+    assert_eq!(crate::find(&alone).holders[0].path, "__main__.copy[*]");
+    // A variable is no container: what hangs on the module of the program is not gone round.
+    let variable = format!(
+        "{text} __main__ global(last) w\n list kept\n tensor t 4KiB\n __main__ global(kept) kept\n kept [*] t"
+    );
+    assert_eq!(crate::find(&variable).holders[0].path, "__main__.kept[*]");
+}

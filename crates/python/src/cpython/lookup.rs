@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use pyo3::prelude::*;
 
 use super::memory::{Address, flags_of, is_subtype, item, items, type_flag, type_of};
-use super::{Walk, attributes};
+use super::{Namespace, Walk, attributes};
 
 impl Walk<'_> {
     /// The attribute of an instance, as far as it is the instance's own: not the class's, and nothing that is computed.
@@ -32,6 +32,12 @@ impl Walk<'_> {
     /// How many references to the node's object were not found.
     pub(crate) fn unexplained(&self, node: u32) -> u32 {
         self.graph.unexplained.get(node as usize).map_or(0, |&count| u32::try_from(count).unwrap_or(0))
+    }
+
+    /// The containers in which modules of a neural network keep their children, parameters and buffers.
+    pub(crate) fn registries(&self) -> impl Iterator<Item = u32> {
+        let registries = self.namespaces.iter().filter(|(_, of)| matches!(of, Namespace::Registry(_)));
+        registries.map(|(&node, _)| node)
     }
 
     /// Whether it is a list, tuple, dict or something derived from one of these.

@@ -31,7 +31,7 @@ impl Walk<'_> {
             for &(module, tag) in &self.instances {
                 if tag == options.nn_module_tag {
                     noted.extend(
-                        self.registries(module).into_iter().map(|n| (n, Namespace::Registry(module))),
+                        self.registries_of(module).into_iter().map(|n| (n, Namespace::Registry(module))),
                     );
                 }
             }
@@ -42,7 +42,7 @@ impl Walk<'_> {
     }
 
     /// The dicts in which an `nn.Module` has its children, parameters and buffers.
-    fn registries(&self, module: u32) -> Vec<u32> {
+    fn registries_of(&self, module: u32) -> Vec<u32> {
         [c"_modules", c"_parameters", c"_buffers"]
             .into_iter()
             .filter_map(|name| self.own_attribute(module, name))

@@ -54,6 +54,7 @@ pub(super) fn assemble(
         roles: roles::roles(joined),
         storages: joined.storages().map(|(node, _)| node).collect(),
         autograd: joined.functions(),
+        registries: joined.walk.registries().collect(),
         modules: modules.map(|&(node, _)| node).collect(),
         avoided: optimizers.map(|&(node, _)| node).collect(),
         dead,
