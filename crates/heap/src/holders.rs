@@ -206,7 +206,8 @@ pub struct AlsoHeldBy {
     pub path: String,
     /// What the memory hangs on beyond the path.
     pub through: Option<Through>,
-    /// Bytes of the row's blocks that hang on what the path names, though the row's own path is given up.
+    /// Bytes of the row's blocks that hang on what the path names, though the row's own path is given up. Where it names too many objects to
+    /// find each, those that hang on the list, dict or set that they are in.
     pub bytes: Bytes,
     /// How many blocks.
     pub blocks: u64,

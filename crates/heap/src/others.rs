@@ -257,8 +257,11 @@ impl Group<'_> {
                     named[at].cuts.extend(new.cuts);
                     named[at].further.extend(new.further);
                 }
-                // At first each object by itself.
-                None if named.len() < MOST_NAMED => named.push(Named { further: Vec::new(), ..new }),
+                // At first each object by itself, if all were found.
+                None if named.len() < MOST_NAMED => {
+                    let further = if every > 1 { new.further } else { Vec::new() };
+                    named.push(Named { further, ..new });
+                }
                 None => {}
             }
         }
@@ -271,7 +274,10 @@ impl Group<'_> {
         let reached = part.reachable(&graph, own);
         let beyond: Vec<NodeSet> = named
             .iter()
-            .map(|named| part.beyond(&graph, &named.cuts, &reached, named.through.is_some()))
+            .map(|named| {
+                let cuts = named.cuts.iter().chain(&named.further);
+                part.beyond(&graph, cuts, &reached, named.through.is_some())
+            })
             .collect();
         let all = together(own, named);
         let rest = part.reachable(&part.without(&all), &all);

@@ -114,8 +114,14 @@ impl Part {
     }
 
     /// What hangs on what some cuts take away: through the autograd graph or without.
-    pub(crate) fn beyond(&self, graph: &Graph, cuts: &[Cut], reached: &NodeSet, through: bool) -> NodeSet {
-        let from = cuts.iter().map(|cut| cut.beyond()).filter(|&node| reached.contains(node));
+    pub(crate) fn beyond<'a>(
+        &self,
+        graph: &Graph,
+        cuts: impl Iterator<Item = &'a Cut>,
+        reached: &NodeSet,
+        through: bool,
+    ) -> NodeSet {
+        let from = cuts.map(|cut| cut.beyond()).filter(|&node| reached.contains(node));
         graph.reachable(from, |node| through || !self.kinds.autograd.contains(node))
     }
 }

@@ -88,5 +88,7 @@ fn row(known: Known, bytes: Bytes, blocks: u64) -> Holder {
         bytes,
         exclusive_bytes: bytes,
         blocks,
+        also_held_by: Vec::new(),
+        held_by_more: Bytes::ZERO,
     }
 }

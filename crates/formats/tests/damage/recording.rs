@@ -31,8 +31,10 @@ fn statistics_keep_their_good_rows() {
     damaged("statistics.csv", |bytes| match statistics(bytes) {
         Err(error) => crate::check_message(&error.to_string()),
         Ok((statistics, warnings)) => {
-            warnings.iter().for_each(|warning| crate::check_message(&warning.text));
-            assert!(statistics.samples().len() <= bytes.iter().filter(|&&b| b == b'\n').count() + 1);
+            for warning in &warnings {
+                crate::check_message(&warning.text);
+            }
+            assert!(statistics.samples().len() <= bytes.split(|&b| b == b'\n').count());
             read += usize::from(!statistics.samples().is_empty());
             warned += usize::from(!warnings.is_empty());
         }
@@ -49,7 +51,9 @@ fn surroundings_are_read_or_refused_with_a_message() {
             refused += 1;
         }
         Ok((_, warnings)) => {
-            warnings.iter().for_each(|warning| crate::check_message(&warning.text));
+            for warning in &warnings {
+                crate::check_message(&warning.text);
+            }
             read += 1;
         }
     });

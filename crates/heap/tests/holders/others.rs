@@ -271,11 +271,16 @@ fn of_many_blocks_every_so_many_are_asked_and_all_are_counted() {
     for i in 0..5000 {
         text += &format!("tensor t{i} 1KiB\na [*] t{i}\nb [*] t{i}\n");
     }
-    text += "d [*] t7\n";
+    // And of every second one there is an object that refers to it, too.
+    text += "d [*] t7\nlist rs\n__main__ global(rs) rs\n";
+    for i in (0..5000).step_by(2) {
+        text += &format!("Request r{i}\nrs [*] r{i}\nr{i} .x t{i}\n");
+    }
     let holders = find(&text);
     assert_snapshot!(rows(&holders), @"
     __main__.a[*] | user_held 4.9 MiB, 0 B of it alone, 5000 blocks
         also __main__.b[*]: 4.9 MiB, 5000 blocks
+        also __main__.rs[*].x: 2.4 MiB, 2500 blocks
         also __main__.c[*][*]: 1.0 KiB, 1 blocks
     ");
 }
