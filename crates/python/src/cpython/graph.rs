@@ -337,7 +337,7 @@ impl Answers {
 /// # Safety
 /// `object` must be one that is alive.
 #[inline]
-unsafe fn count(object: Address, immortals: bool) -> i32 {
+pub(super) unsafe fn count(object: Address, immortals: bool) -> i32 {
     // SAFETY: every object begins with its reference count.
     let all = unsafe { word(object) };
     if immortals {

@@ -29,6 +29,14 @@ impl Walk<'_> {
         }
     }
 
+    /// How many references there are to the node's object.
+    pub(crate) fn references_to(&self, node: u32) -> u32 {
+        // SAFETY: the node is an object that is alive.
+        let count =
+            self.address(node).map_or(0, |at| unsafe { super::graph::count(at, self.trusted.immortals) });
+        u32::try_from(count).unwrap_or(0)
+    }
+
     /// How many references to the node's object were not found.
     pub(crate) fn unexplained(&self, node: u32) -> u32 {
         self.graph.unexplained.get(node as usize).map_or(0, |&count| u32::try_from(count).unwrap_or(0))

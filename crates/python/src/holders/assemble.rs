@@ -2,6 +2,7 @@
 
 use std::mem::take;
 
+use rustc_hash::FxHashMap;
 use vramscope_heap::{Block, BlockState, Heap};
 use vramscope_view::holders::Bytes;
 
@@ -178,13 +179,14 @@ fn held_outside(joined: &Joined<'_>) -> Vec<u32> {
             Node::Object(_) => None,
         }
     };
+    let by_torch = objects_of_torch(joined);
     let mut held: Vec<u32> = joined
         .walk
         .held_outside
         .iter()
         .copied()
         .filter(|&node| match owners(node) {
-            None => true,
+            None => joined.walk.unexplained(node) > by_torch.get(&node).copied().unwrap_or(0),
             // One reference is that of the C++ object.
             Some(found) => joined.walk.unexplained(node) > 1 || found.unexplained() > 0,
         })
@@ -194,4 +196,19 @@ fn held_outside(joined: &Joined<'_>) -> Vec<u32> {
         (python..joined.n_nodes()).filter(|&node| owners(node).is_some_and(|found| found.unexplained() > 0)),
     );
     held
+}
+
+/// How many references torch's C++ objects have to Python objects that are no tensors or functions: what hooks made of saved tensors, the
+/// hooks themselves, and the Python object of a storage that C++ keeps for it.
+fn objects_of_torch(joined: &Joined<'_>) -> FxHashMap<u32, u32> {
+    let mut counts = FxHashMap::default();
+    let hooks = joined.torch.edges.iter().filter_map(|edge| match edge.to {
+        Node::Object(number) => Some(number),
+        _ => None,
+    });
+    let kept = joined.torch.storages.iter().filter(|storage| storage.owners.keep_object);
+    for number in hooks.chain(kept.filter_map(|storage| storage.object)) {
+        *counts.entry(number).or_insert(0) += 1;
+    }
+    counts
 }

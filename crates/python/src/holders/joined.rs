@@ -98,9 +98,14 @@ impl<'py> Joined<'py> {
         self.storages.iter().copied().zip(&self.torch.storages)
     }
 
-    /// References of Python's storages to the memory that they stand for.
+    /// References of Python's storages to the memory that they stand for. Where the memory's other owners are all that keeps the object, it is
+    /// no owner of its own.
     pub(super) fn storage_objects(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.storages().filter_map(|(node, storage)| Some((storage.object?, node)))
+        self.storages().filter_map(|(node, storage)| {
+            let object = storage.object?;
+            let is_kept = storage.owners.keep_object && self.walk.references_to(object) == 1;
+            (!is_kept).then_some((object, node))
+        })
     }
 
     /// The numbers of the functions of the backward pass, in order.
