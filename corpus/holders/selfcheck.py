@@ -77,7 +77,7 @@ CUTS = {
                      "setattr(o.__closure__[o.__code__.co_freevars.index('retry')], 'cell_contents', None))",
     "cycle_exception": "each('ValueError', lambda o: o.with_traceback(None))",
     "cycle_bound_method": "each('Session', lambda o: delattr(o, 'callback'))",
-    "cycle_dict": "each('Context', lambda o: delattr(o, 'registry'))",
+    "cycle_dict": "each('Context', lambda o: hasattr(o, 'registry') and delattr(o, 'registry'))",
     "cycle_module_hook": "each('Net', lambda o: o._forward_hooks.clear())",
     "cycle_module_parent": "each('Block', lambda o: delattr(o, 'parent'))",
     "cycle_module_self": "each('Teacher', lambda o: delattr(o, 'teacher'))",

@@ -2,13 +2,15 @@
 
     python holding_programs.py DIRECTORY NAME...
 
-For each program ``DIRECTORY/NAME.json`` has the answer and ``DIRECTORY/NAME.status`` its exit status. torch is imported once for all.
+For each program ``DIRECTORY/NAME.json`` has the answer and ``DIRECTORY/NAME.status`` its exit status. Then the reference that the truth names
+is cut, and ``DIRECTORY/NAME.freed`` has the bytes of tensors that became free by that. torch is imported once for all.
 """
 
 from __future__ import annotations
 
 import builtins
 import gc
+import json
 import os
 import sys
 import types
@@ -17,14 +19,26 @@ from pathlib import Path
 import torch
 import vramscope
 
-PROGRAMS = Path(__file__).resolve().parents[2] / "corpus" / "holders" / "programs"
+HOLDERS = Path(__file__).resolve().parents[2] / "corpus" / "holders"
+PROGRAMS = HOLDERS / "programs"
+TRUTH = json.loads((HOLDERS / "truth.json").read_text(encoding="utf-8"))
+sys.path.append(str(HOLDERS))
+import selfcheck  # noqa: E402
 
 
 def run(program: Path, output: Path) -> None:
     """Runs one program as ``__main__``."""
 
     def check() -> None:
-        output.write_text(vramscope.holders(device=os.environ.get("DEVICE", "cpu")).to_json(), encoding="utf-8")
+        device = os.environ.get("DEVICE", "cpu")
+        answer = vramscope.holders(device=device)
+        output.write_text(answer.to_json(), encoding="utf-8")
+        holder = TRUTH[program.stem]["holder"]
+        if holder is not None and selfcheck.cut(program.stem, holder):
+            freed = answer.total_bytes - vramscope.holders(device=device).total_bytes
+            output.with_suffix(".freed").write_text(str(freed), encoding="utf-8")
+            # Without the reference the program cannot go on.
+            os._exit(0)
 
     builtins.vramscope_check = check
     sys.argv = [str(program)]

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from holding_programs import PROGRAMS
+from holding_programs import PROGRAMS, selfcheck
 
 TRUTH: dict[str, Any] = json.loads((PROGRAMS.parent / "truth.json").read_text(encoding="utf-8"))
 #: What a model needs anyway is no leak, unless that is what is asked for.
@@ -99,3 +99,20 @@ def test_classes_of_clean_programs(name: str, answers: Path) -> None:
         if abs(got[what] - want.get(what, 0)) > max(TOLERANCE_BYTES, TOLERANCE_SHARE * want.get(what, 0))
     }
     assert not off
+
+
+#: Where the cut of the truth is more than one row's path: two that hold the same, or parts that are named one by one.
+CUT_MORE = {name for name, truth in TRUTH.items() if "holders" in truth} | {"rnn_carry", "two_graph_and_list", "two_views_one_storage"}
+
+
+CUT = [name for name, truth in TRUTH.items() if truth["holder"] and selfcheck.CUTS.get(name, "") is not None and name not in CUT_MORE]
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_what_fixing_frees_is_what_the_cut_freed(name: str, answers: Path) -> None:
+    truth, freed_bytes = TRUTH[name], int((answers / f"{name}.freed").read_text())
+    rows = [row for row in answer_of(answers, name)["holders"] if is_named(row, truth)]
+    # The last item is often held by a variable too, which is cut with the truth's reference or not.
+    item = max((row["bytes"] // row["blocks"] for row in rows), default=0)
+    promised = [row["exclusive_bytes"] for row in rows]
+    assert any(abs(bytes_ - freed_bytes) <= item + TOLERANCE_BYTES for bytes_ in promised), (freed_bytes, promised)

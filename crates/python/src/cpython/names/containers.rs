@@ -8,27 +8,6 @@ use super::{
 };
 use crate::cpython::memory::{SIZE, is_subtype};
 
-/// Types that only stand between their owner and its items.
-const PASSAGES: [&str; 17] = [
-    "list_iterator",
-    "list_reverseiterator",
-    "tuple_iterator",
-    "set_iterator",
-    "dict_keyiterator",
-    "dict_valueiterator",
-    "dict_itemiterator",
-    "dict_keys",
-    "dict_values",
-    "dict_items",
-    "mappingproxy",
-    "iterator",
-    "enumerate",
-    "reversed",
-    "collections._deque_iterator",
-    "Context",
-    "hamt",
-];
-
 impl Walk<'_> {
     /// References from a dict. Nothing if the value is not in it.
     ///
@@ -101,8 +80,11 @@ pub(super) unsafe fn in_other(object: Address, class: Address, value: Address) -
                 "hamt_bitmap_node" | "hamt_array_node" | "hamt_collision_node" if is_static(class) => {
                     return in_context(object, value);
                 }
-                name if PASSAGES.contains(&name) => return Reference::Hidden,
-                _ => {}
+                name => {
+                    if let Some(reference) = super::builtin_types::in_builtin(object, class, name, value) {
+                        return reference;
+                    }
+                }
             }
         }
         Reference::Unknown
@@ -161,7 +143,7 @@ unsafe fn in_context(node: Address, value: Address) -> Reference {
 }
 
 /// Whether a type is one of the interpreter's own. A class statement can take any name.
-unsafe fn is_static(class: Address) -> bool {
+pub(super) unsafe fn is_static(class: Address) -> bool {
     // SAFETY: the caller has a type that is alive.
     unsafe { flags_of(class) & type_flag::HEAP_TYPE == 0 }
 }

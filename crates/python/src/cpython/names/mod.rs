@@ -1,6 +1,7 @@
 //! How objects and references are called, asked only for what lies on a path. No code of the user's runs: no attribute is looked up on an
 //! object of theirs, nothing is compared or printed by their methods.
 
+mod builtin_types;
 mod containers;
 mod frames;
 mod functions;
