@@ -67,9 +67,12 @@ def test_buckets_of_distributed_data_parallel() -> None:
 
 def test_a_pool_of_a_graph() -> None:
     matrix = torch.randn(512, 512, device="cuda")
+    # What tests before this one left, such as buckets whose reducer torch keeps.
+    unknown_before = vramscope.holders().unexplained_bytes
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         result = matrix @ matrix
     found = rows()
-    assert "C++ (no storage found)" not in found or found["C++ (no storage found)"]["bytes"] < 4096
+    # Two blocks of 512 bytes have the generator's seed and offset.
+    assert found.get("C++ (no storage found)", {"bytes": 0})["bytes"] - unknown_before <= 1024
     assert any(path.endswith(":result") for path in found), result.shape
