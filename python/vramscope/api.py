@@ -51,9 +51,10 @@ def start(
     if recorder is not None and recorder.is_on:
         recorder.want_window("start")
         return
-    from vramscope import recording, torch_import
+    from vramscope import recording, saying, torch_import
     from vramscope.options import Options
 
+    saying.remember_standard_error()
     options = Options()
     options.out, options.steps, options.stacks, options.always = out, steps, stacks, always
     options.max_entries, options.max_disk_bytes, options.quiet = max_entries, max_disk_bytes, quiet

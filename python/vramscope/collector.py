@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Callable
 
+from vramscope.interruption import deferring
+
 #: A collection that frees less is not worth a look: bytes, and the share of what is allocated.
 LEAST_BYTES, LEAST_SHARE = 1 << 20, 0.01
 #: Only a collection of everything breaks cycles that have lived for long.
@@ -35,15 +37,16 @@ class Collector:
         self._before: int | None = None
         self._is_armed = False
         self._looks = 0
+        self._callback = deferring(self._called)
 
     def listen(self) -> None:
         """Begin."""
-        gc.callbacks.append(self._called)
+        gc.callbacks.append(self._callback)
 
     def leave(self) -> None:
         """Listen no more."""
-        if self._called in gc.callbacks:
-            gc.callbacks.remove(self._called)
+        if self._callback in gc.callbacks:
+            gc.callbacks.remove(self._callback)
 
     def _called(self, phase: str, info: dict[str, Any]) -> None:
         if info["generation"] < WHOLE:

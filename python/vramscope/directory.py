@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import time
+from os import getpid
+from time import time_ns
 from typing import Any, BinaryIO, Callable
 
 STATISTICS = "statistics.csv"
@@ -46,7 +47,7 @@ class Directory:
 
     def save(self, name: str, write: Callable[[BinaryIO], None]) -> str:
         """Write a whole file or none."""
-        path, new = self.file(name), self.file(f".{name}.{os.getpid()}")
+        path, new = self.file(name), self.file(f".{name}.{getpid()}")
         try:
             with open(new, "wb") as file:
                 write(file)
@@ -82,7 +83,7 @@ class Directory:
 
 def event_text(what: str, facts: dict[str, Any]) -> str:
     """A line of the events, as of now."""
-    return json.dumps({"time_us": time.time_ns() // 1000, "event": what, **facts}, default=str) + "\n"
+    return json.dumps({"time_us": time_ns() // 1000, "event": what, **facts}, default=str) + "\n"
 
 
 def expendable(names: list[str]) -> str | None:

@@ -14,11 +14,15 @@ import shutil
 import sys
 
 from vramscope.launcher_names import ON_START, PYTHONPATH, SETTINGS
-from vramscope.options import Options
+from vramscope.options import SEPARATOR, Options
 from vramscope.place import new_directory
 
 #: Modules that only start other processes.
 LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch", "deepspeed.launcher.runner")
+
+
+#: Characters of the command that are kept.
+MOST_COMMAND = 8192
 
 
 def launch(module: bool, program: list[str], out: str, settings: list[tuple[str, str]]) -> int:
@@ -28,12 +32,19 @@ def launch(module: bool, program: list[str], out: str, settings: list[tuple[str,
         options.set(name, value)
     file, words, is_launcher = command_line(module, program)
     options.children = options.children or is_launcher
-    options.out = os.path.abspath(out)
     options.pid = os.getpid()
-    options.command = " ".join(words)
-    options.directory = new_directory(options.out, options.pid)
+    # A variable of the environment has room for 128 KiB.
+    command = " ".join(words).replace(SEPARATOR, " ")
+    options.command = command if len(command) <= MOST_COMMAND else f"{command[:MOST_COMMAND]}…"
     environment = dict(os.environ)
-    if sys.flags.ignore_environment or sys.flags.no_site:
+    try:
+        options.out = os.path.abspath(out)
+        options.directory = new_directory(options.out, options.pid)
+    except OSError:
+        options.directory = ""
+    if not options.directory:
+        _say(options, "nothing is recorded: the current directory is no more")
+    elif sys.flags.ignore_environment or sys.flags.no_site:
         _say(options, "nothing is recorded: Python was told to ignore its environment (-I, -E) or its site (-S)")
     else:
         add_to(environment, options)

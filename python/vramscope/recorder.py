@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+# Not through their modules: what a program puts there, for a test, is for itself.
+from os import getpid
+from time import monotonic
 from typing import Any
 
 from vramscope import place, recording
 from vramscope.collector import Collector
 from vramscope.directory import EVENTS, STATISTICS, Directory, event_text
 from vramscope.history import History
+from vramscope.interruption import is_of_the_program
 from vramscope.options import Options
 from vramscope.sampling import Sampler
 from vramscope.saves import Saves, Step
@@ -45,7 +49,7 @@ class Recorder:
     def __init__(self, options: Options, torch: Any) -> None:
         self.options = options
         self.torch = torch
-        self.pid = os.getpid()
+        self.pid = getpid()
         self.started_us = now_us()
         self.is_on = True
         self.phase = ""
@@ -84,7 +88,7 @@ class Recorder:
     @contextmanager
     def entered(self, wait_s: float = 5.0) -> Iterator[bool]:
         """Whether the body may do its work; its errors end the recording."""
-        if not self.is_on or os.getpid() != self.pid or not self.lock.acquire(timeout=wait_s):
+        if not self.is_on or getpid() != self.pid or not self.lock.acquire(timeout=wait_s):
             yield False
             return
         is_main = threading.get_ident() == threading.main_thread().ident
@@ -92,6 +96,8 @@ class Recorder:
         try:
             yield self.is_on
         except Exception as error:
+            if is_of_the_program(error):
+                raise
             self.fail(error)
         finally:
             self._depth -= is_main
@@ -113,7 +119,7 @@ class Recorder:
 
     def cuda_began(self) -> None:
         """CUDA was initialised: nothing has been allocated yet."""
-        if os.getpid() != self.pid:
+        if getpid() != self.pid:
             if self.options.children:
                 # A forked process that turned out to be a worker of its own.
                 recording.begin(Options.from_text(self.options.to_text()), self.torch)
@@ -136,7 +142,7 @@ class Recorder:
 
     def step_ended(self) -> None:
         """A step has ended: the hot path."""
-        now = self._last_step_s = time.monotonic()
+        now = self._last_step_s = monotonic()
         if now < self._next_reading or not self.is_on:
             return
         with self.entered(0.0) as may:
@@ -144,14 +150,14 @@ class Recorder:
                 self.begin()
                 self.sampler.resume()
                 # Anew: to begin takes longer than many readings.
-                self._read(time.monotonic())
+                self._read(monotonic())
 
     def tick(self) -> float:
         """Called by the clock; returns the seconds after which it wants to be called again."""
         with self.entered(0.0) as may:
             if not may:
                 return 0.1
-            now = time.monotonic()
+            now = monotonic()
             if self.directory is None:
                 if self._may_begin_by_clock():
                     self.begin()
@@ -173,7 +179,7 @@ class Recorder:
     def out_of_memory(self, device: int, asked: int, *rest: int) -> None:
         """The allocator could not serve a request: called while the program still holds all that it held."""
         with self.entered() as may:
-            now = time.monotonic()
+            now = monotonic()
             if not may or self._ooms >= MOST_OOMS or now - self._last_oom < BETWEEN_OOMS_S:
                 return
             self._ooms += 1
@@ -214,13 +220,13 @@ class Recorder:
         """Write what waits to be written, for somebody who wants to read it."""
         with self.entered() as may:
             if may:
-                self._flush(time.monotonic())
+                self._flush(monotonic())
 
     def flush_now(self) -> None:
         """SIGTERM came and must wait: write what waits to be written, from any thread."""
         with self.entered(1.0) as may:
             if may:
-                self._flush(time.monotonic())
+                self._flush(monotonic())
                 self.note("ended", reason="SIGTERM while the program was in C code", steps=self.steps.count)
 
     def close(self, reason: str, **facts: Any) -> None:
@@ -234,7 +240,7 @@ class Recorder:
                     self._close_window(moment, reason, is_over=reason == "exit")
                 elif reason == "exception":
                     self._save_holders("exception.holders.json")
-                self._flush(time.monotonic())
+                self._flush(monotonic())
                 self.note("ended", reason=reason, steps=self.steps.count, source=NAMES[self.steps.source], **facts)
 
     def stop(self, reason: str) -> None:
@@ -307,7 +313,7 @@ class Recorder:
         """Where the program is now."""
         allocated = sum(self.cuda.read(device)[0] for device in self.cuda.devices) if self.cuda else rss_bytes()
         events = self.cuda.events() if self.cuda and self.windows.open else 0
-        return Moment(self.steps.total, time.monotonic(), events, allocated)
+        return Moment(self.steps.total, monotonic(), events, allocated)
 
     def save(self, name: str) -> str | None:
         """A snapshot with holders, for the program; holders alone without CUDA. None where neither could be written."""
@@ -325,7 +331,7 @@ class Recorder:
         step = steps.count if steps.source != CLOCK and now - self._last_step_s <= STILL_S else None
         total = self._add_rows(step, NAMES[steps.source if step is not None else CLOCK])
         costs = COSTS if self.windows.open is None else COSTS_IN_WINDOW
-        self._next_reading = now + max(LEAST_BETWEEN_S, costs * (time.monotonic() - now))
+        self._next_reading = now + max(LEAST_BETWEEN_S, costs * (monotonic() - now))
         self._allocated = total
         if self.cuda is not None:
             self._follow(total)
@@ -353,7 +359,7 @@ class Recorder:
     def _read_last(self) -> None:
         """That there was a last step, where its figures were not read: readings leave steps out that follow fast."""
         if self.steps.source != CLOCK and self._last_read != self.steps.count:
-            ended_us = now_us() - int((time.monotonic() - self._last_step_s) * 1e6)
+            ended_us = now_us() - int((monotonic() - self._last_step_s) * 1e6)
             for device in self.cuda.devices if self.cuda is not None else [None]:
                 self.rows.append((self.steps.count, ended_us, device, None, 0, self.phase, NAMES[self.steps.source]))
 
@@ -407,7 +413,7 @@ class Recorder:
         self._so_far = ""
         if self.history is not None:
             self.history.switch_off()
-        self.windows.has_closed(moment._replace(seconds=time.monotonic()))
+        self.windows.has_closed(moment._replace(seconds=monotonic()))
         steps = moment.steps - window.start.steps
         self.note("window-closed", window=window.number, reason=reason, step=self.steps.count, steps=steps)
 
@@ -416,13 +422,13 @@ class Recorder:
         if looks.is_time(moment, self.windows.last):
             looks.number += 1
             self._save_holders(f"look{looks.number}.step{self.steps.count}.holders.json")
-            looks.has_looked(moment, time.monotonic() - moment.seconds)
+            looks.has_looked(moment, monotonic() - moment.seconds)
 
     def _save_so_far(self, window: Window, moment: Moment) -> None:
-        before = time.monotonic()
+        before = monotonic()
         name = f"{window.name}.step{self.steps.count}"
         self._save(name)
-        window.has_saved(moment, time.monotonic() - before)
+        window.has_saved(moment, monotonic() - before)
         self._supersede(window, moment, name)
 
     def _supersede(self, window: Window, moment: Moment, name: str) -> None:
@@ -446,7 +452,7 @@ class Recorder:
     def enter_phase(self, name: str, began: bool) -> None:
         """A named part of the program begins, or is gone back to as another one ends."""
         what, phase = ("phase-began", name) if began else ("phase-ended", self.phase)
-        if self.is_on and self.directory is not None and os.getpid() == self.pid:
+        if self.is_on and self.directory is not None and getpid() == self.pid:
             self.notes.append(event_text(what, {"phase": phase, "step": self.steps.count}))
         self.phase = name
 

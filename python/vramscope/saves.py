@@ -8,6 +8,7 @@ from typing import Any, Union
 from vramscope import collector, environment, holding
 from vramscope.directory import ENVIRONMENT, Directory
 from vramscope.history import History
+from vramscope.interruption import is_of_the_program
 from vramscope.options import Options
 from vramscope.statistics import now_us
 
@@ -44,6 +45,8 @@ class Saves:
             document["time_us"] = time_us
             document["step"], document["step_source"] = step
         except Exception as error:
+            if is_of_the_program(error):
+                raise
             self.options.holders = False
             self.directory.event("no-holders", reason=f"{type(error).__name__}: {error}")
             return

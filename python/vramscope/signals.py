@@ -30,7 +30,7 @@ class Signals:
         self.ours: dict[int, Any] = {}
         self.wakeup: Wakeup | None = None
         self._is_seen = False
-        self._signal, self._getsignal = signal.signal, signal.getsignal
+        self._signal, self._getsignal, self._set_wakeup_fd = signal.signal, signal.getsignal, signal.set_wakeup_fd
 
     def listen(self) -> list[str]:
         """Set handlers where the default is in force. Returns the names of the signals listened to."""
@@ -67,6 +67,8 @@ class Signals:
             signal.signal = self._signal
         if getattr(signal.getsignal, "__wrapped__", None) is self._getsignal:
             signal.getsignal = self._getsignal
+        if getattr(signal.set_wakeup_fd, "__wrapped__", None) is self._set_wakeup_fd:
+            signal.set_wakeup_fd = self._set_wakeup_fd
 
     def came(self, numbers: bytes, save: Callable[[], None]) -> None:
         """In another thread: signals came. Where the main thread is stuck in C code, SIGTERM ends the process from here."""
@@ -119,4 +121,9 @@ class Signals:
             before = self._signal(signalnum, handler)
             return signal.SIG_DFL if before is not None and before is ours.get(signalnum) else before
 
-        signal.getsignal, signal.signal = getsignal, set_signal
+        @functools.wraps(self._set_wakeup_fd)
+        def set_wakeup_fd(fd: int, *, warn_on_full_buffer: bool = True) -> int:
+            before = self._set_wakeup_fd(fd, warn_on_full_buffer=warn_on_full_buffer)
+            return -1 if self.wakeup is not None and before == self.wakeup.writes else before
+
+        signal.getsignal, signal.signal, signal.set_wakeup_fd = getsignal, set_signal, set_wakeup_fd

@@ -10,7 +10,7 @@ import atexit
 import os
 import sys
 
-from vramscope import torch_import
+from vramscope import saying, torch_import
 from vramscope.launcher_names import ON_START, PYTHONPATH, SETTINGS
 from vramscope.options import Options
 
@@ -20,6 +20,7 @@ def begin() -> None:
     text = os.environ.get(SETTINGS)
     if text is None:
         return
+    saying.remember_standard_error()
     options = Options.from_text(text)
     if not options.children:
         restore_environment()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+from time import time_ns
 from typing import Any, Callable, Optional
 
 #: Every column of ``statistics.csv``, with its unit. A field that is not known is empty.
@@ -106,4 +106,4 @@ def row_text(row: Row) -> str:
 
 def now_us() -> int:
     """Microseconds since 1970: the clock of torch's history."""
-    return time.time_ns() // 1000
+    return time_ns() // 1000

@@ -137,13 +137,21 @@ class Counted:
         if self.steps.source <= LOADER and count > 0:
             if count == 1:
                 # A new round of the same loader is the end of its last one.
-                data = getattr(iterator, "_dataset", None)
-                others = [ref for ref in self.running if getattr(ref(), "_dataset", data) is not data]
+                data = _data_of(iterator)
+                others = [ref for ref in self.running if ref() is not None and _data_of(ref()) is not data]
                 self.running = [*others, weakref.ref(iterator)]
             while self.running and self.running[0]() is None:
                 self.running.pop(0)
             if not self.running or self.running[0]() is iterator:
                 self.steps.seen(LOADER)
+
+
+def _data_of(iterator: Any) -> Any:
+    try:
+        return getattr(iterator, "_dataset", None)
+    except Exception:
+        # A class of the program's may do as it likes.
+        return None
 
 
 def _listen_to_backward(torch: Any, steps: Steps) -> Callable[[], None]:
@@ -157,11 +165,16 @@ def _listen_to_backward(torch: Any, steps: Steps) -> Callable[[], None]:
             steps.seen(BACKWARD)
         return engine
 
-    meta._execution_engine = property(taken)
+    def given(variable: Any, other: Any) -> None:
+        # The program has an engine of its own.
+        remove()
+        type.__setattr__(variable, "_execution_engine", other)
 
     def remove() -> None:
         if "_execution_engine" in meta.__dict__:
             del meta._execution_engine
+
+    meta._execution_engine = property(taken, given)
 
     return remove
 

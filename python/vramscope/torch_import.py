@@ -42,6 +42,10 @@ class _Loader:
         self.loader = loader
         self.finder = finder
 
+    def __getattr__(self, name: str) -> Any:
+        # Whoever asks before the import for what else the loader can do.
+        return getattr(self.loader, name)
+
     def create_module(self, spec: Any) -> Any:
         return self.loader.create_module(spec)
 

@@ -9,6 +9,7 @@ import sys
 from vramscope.directory import ENVIRONMENT, STATISTICS
 from vramscope.options import Options
 from vramscope.place import rank
+from vramscope.saying import write
 
 REPORT = "report.txt"
 
@@ -19,15 +20,15 @@ def say(options: Options, torch_was_there: bool) -> None:
         return
     if not os.path.isdir(options.directory):
         if not torch_was_there:
-            _write("vramscope: nothing was recorded: the program did not import torch\n")
+            write("vramscope: nothing was recorded: the program did not import torch\n")
         return
     where = os.path.relpath(options.directory)
     try:
         text = report(options.directory)
     except (OSError, RuntimeError) as error:
-        _write(f"vramscope: recorded in {where}, but {error}\n")
+        write(f"vramscope: recorded in {where}, but {error}\n")
     else:
-        _write(f"\n{text.rstrip()}\n\nvramscope: recorded in {where}; more: vramscope analyze {where} --verbose\n")
+        write(f"\n{text.rstrip()}\n\nvramscope: recorded in {where}; more: vramscope analyze {where} --verbose\n")
 
 
 def end_and_say() -> None:
@@ -81,14 +82,3 @@ def _keep(directory: str, text: str) -> None:
         # It can be made again.
         with contextlib.suppress(OSError):
             os.remove(new)
-
-
-def _write(text: str) -> None:
-    try:
-        if sys.stderr is not None:
-            sys.stderr.flush()
-    except (OSError, ValueError):
-        pass
-    rest = text.encode()
-    while rest:
-        rest = rest[os.write(2, rest) :]

@@ -1,6 +1,7 @@
 //! The native part of the Python package `vramscope`: the command line, and the walk through a running process that finds who holds its memory.
 
 mod cpython;
+mod deferred;
 mod holders;
 mod own_memory;
 mod torch;
@@ -15,6 +16,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::cpython::inspect::{_chain_to, _held_outside, _paths_to, _walk_figures};
+    #[pymodule_export]
+    use crate::deferred::deferring;
     #[pymodule_export]
     use crate::holders::{PyHolders, holders};
     #[pymodule_export]

@@ -15,9 +15,10 @@ mod assemble;
 mod joined;
 mod names;
 mod roles;
+mod room;
 mod unowned;
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use vramscope_heap::{Options, find_holders};
 use vramscope_view::holders::{Bytes, HoldersFile};
@@ -76,6 +77,7 @@ pub(crate) fn look(py: Python<'_>, request: &Request) -> PyResult<HoldersFile> {
             "torch has not been imported, so no tensor can hold memory\nhint: call `holders()` in the program that uses torch",
         ));
     }
+    room::check().map_err(PyMemoryError::new_err)?;
     // What waits for the collector is to be seen, and what is made here to look could start it.
     let _collection = CollectionOff::new(py)?;
     let choice = Choice::of(py, request.device.as_deref())?;
