@@ -23,7 +23,7 @@ HOLDERS = Path(__file__).resolve().parents[2] / "corpus" / "holders"
 PROGRAMS = HOLDERS / "programs"
 TRUTH = json.loads((HOLDERS / "truth.json").read_text(encoding="utf-8"))
 sys.path.append(str(HOLDERS))
-import selfcheck  # noqa: E402
+import selfcheck
 
 
 def run(program: Path, output: Path) -> None:

@@ -25,12 +25,13 @@ HEAD = "import gc, os, signal, sys, threading, time, torch\n"
     "body",
     [
         # Our thread takes no signals, is not counted, and has no descriptor of its own to show.
-        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]); os.kill(os.getpid(), signal.SIGUSR1); print(signal.sigwait([signal.SIGUSR1]))",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [10]); os.kill(os.getpid(), 10); print(signal.sigwait([10]))",
         "torch.Tensor(9); print(threading.active_count(), len(threading.enumerate())); print(signal.set_wakeup_fd(-1))",
         "threading.stack_size(1 << 16); torch.Tensor(9); print(threading.stack_size())",
         "threading.settrace(lambda *_: print('traced')); torch.Tensor(9); time.sleep(0.3)",
         # What is put in the place of functions for a test is for the test.
-        "from unittest import mock\nwith mock.patch('time.monotonic', side_effect=[1.0, 2.0]):\n    torch.optim.SGD().step()\n    print(time.monotonic(), time.monotonic())",
+        "from unittest import mock\nwith mock.patch('time.monotonic', side_effect=[1.0, 2.0]):\n"
+        "    torch.optim.SGD().step()\n    print(time.monotonic(), time.monotonic())",
         "from unittest import mock\nwith mock.patch('os.getpid', side_effect=OSError):\n    torch.optim.SGD().step()\nprint('stepped')",
     ],
 )
@@ -123,6 +124,11 @@ def test_without_a_directory_to_be_in_the_program_runs(programs):
     gone = programs.directory / "gone"
     gone.mkdir()
     command = f'cd {gone} && rmdir {gone} && exec "$@"'
-    got = subprocess.run(["sh", "-c", command, "sh", sys.executable, "-m", "vramscope", "run", str(script)], env={**programs.env, "PWD": os.fspath(gone)}, capture_output=True, check=False)
+    got = subprocess.run(
+        ["sh", "-c", command, "sh", sys.executable, "-m", "vramscope", "run", str(script)],
+        env={**programs.env, "PWD": os.fspath(gone)},
+        capture_output=True,
+        check=False,
+    )
     assert (got.returncode, got.stdout) == (0, b"ran\n"), got.stderr
     assert got.stderr.count(b"\n") == 1

@@ -154,7 +154,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     try:
         check = leak_check.LeakCheck(**mark.kwargs)
     except (TypeError, ValueError) as error:
-        pytest.fail(f"{_NO_LEAK}: {error}", pytrace=False)
+        pytest.fail(f"{_NO_LEAK}: {error}".replace("LeakCheck.__init__()", "it"), pytrace=False)
     _repeated.add(pyfuncitem)
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     with _named({"self": pyfuncitem.instance, **arguments}):

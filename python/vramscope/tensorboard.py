@@ -37,7 +37,7 @@ def log(writer: Any, recording: str | os.PathLike[str] | None = None, prefix: st
         How many scalars were written.
 
     Raises:
-        RuntimeError: where nothing is recorded.
+        RuntimeError: where nothing is recorded, or the table is damaged.
         FileNotFoundError: where the directory has no ``statistics.csv``.
         ImportError: where a directory is given to write to and tensorboard is not installed.
     """
@@ -89,7 +89,11 @@ def _by_number(name: str) -> tuple[str, int]:
 def _scalars(file: str) -> Iterator[Scalar]:
     with open(file, newline="", encoding="utf-8") as table:
         # A row whose last column is missing was cut off as it was written.
-        rows = [row for row in csv.DictReader(table) if row["step"] and row["source"]]
+        rows: list[dict[str, str]] = []
+        try:
+            rows.extend(row for row in csv.DictReader(table) if row["step"] and row["source"])
+        except (csv.Error, KeyError, UnicodeDecodeError) as error:
+            raise RuntimeError(f"{file} is damaged: {error}; hint: `vramscope analyze` reads what is readable") from error
     for row in rows:
         # A better source that shows itself later counts from 1 again: what came before would be drawn over it.
         if row["source"] != rows[-1]["source"]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 
 from vramscope.directory import ENVIRONMENT, STATISTICS
 from vramscope.options import Options

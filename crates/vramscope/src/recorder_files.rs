@@ -88,6 +88,8 @@ pub(crate) fn devices(files: &[RecorderFiles]) -> BTreeSet<u32> {
 
 #[expect(clippy::disallowed_methods, reason = "the CLI opens the files")]
 fn open(path: &Path) -> anyhow::Result<File> {
+    // A pipe would be waited for, and a device may never end.
+    anyhow::ensure!(std::fs::metadata(path)?.is_file(), "not a file");
     Ok(File::open(path)?)
 }
 

@@ -43,6 +43,8 @@ for _ in range(50):
 recorder = recording.current
 assert recorder is not None and recorder.history is not None, "run it with `vramscope run`"
 torchs = recorder.history.record
+
+
 def without() -> float:
     recorder.steps.unhook()
     recorder.sampler._pause()
