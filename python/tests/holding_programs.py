@@ -2,8 +2,9 @@
 
     python holding_programs.py DIRECTORY NAME...
 
-For each program ``DIRECTORY/NAME.json`` has the answer and ``DIRECTORY/NAME.status`` its exit status. Then the reference that the truth names
-is cut, and ``DIRECTORY/NAME.freed`` has the bytes of tensors that became free by that. torch is imported once for all.
+For each program ``DIRECTORY/NAME.json`` has the answer and ``DIRECTORY/NAME.status`` its exit status. Then the reference that
+the truth names is cut, and ``DIRECTORY/NAME.freed`` has the bytes of tensors that became free by that.
+torch is imported once for all.
 """
 
 from __future__ import annotations
