@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::dominators::Dominated;
 use crate::holders::Class;
-use crate::kept::{Graph, NONE};
+use crate::kept::NONE;
 use crate::names::ObjectKind;
 use crate::node_set::NodeSet;
 use crate::trace::{Ground, Trace};
@@ -90,16 +90,22 @@ pub(crate) struct Sharing<'a> {
     dominated: &'a Dominated,
     /// What is reached, too, otherwise than by the reference that is cut.
     others: NodeSet,
+    /// What that reference leads to by other names, too. They are not cut.
+    several: NodeSet,
 }
 
+/// So many nodes are asked for other names, where more than one reference leads from one node to another.
+const MOST_WITH_NAMES: usize = 4096;
+
 impl<'a> Sharing<'a> {
-    /// For some cuts in a graph that is entered at some nodes.
+    /// For some cuts in the kept graph, which is entered at some nodes.
     pub(crate) fn of(
-        graph: &Graph,
+        ground: &Ground<'_>,
         entries: &[u32],
         dominated: &'a Dominated,
         cuts: impl Iterator<Item = Cut>,
     ) -> Self {
+        let graph = &ground.kept.graph;
         let mut sources: FxHashMap<u32, u32> = FxHashMap::default();
         let mut targets = NodeSet::empty(graph.len());
         for cut in cuts {
@@ -112,14 +118,29 @@ impl<'a> Sharing<'a> {
         for &entry in entries.iter().filter(|&&entry| targets.contains(entry)) {
             others.insert(entry);
         }
+        let (mut met, mut repeated) = (NodeSet::empty(graph.len()), NodeSet::empty(graph.len()));
         for from in 0..graph.len() {
             for &to in graph.out(from).iter().filter(|&&to| targets.contains(to)) {
-                if sources.get(&to) != Some(&from) && !dominated.dominates(to, from) {
+                if sources.get(&to) == Some(&from) {
+                    if !met.insert(to) {
+                        repeated.insert(to);
+                    }
+                } else if !dominated.dominates(to, from) {
                     others.insert(to);
                 }
             }
         }
-        Self { dominated, others }
+        let mut several = NodeSet::empty(graph.len());
+        for to in repeated.iter().take(MOST_WITH_NAMES).filter(|&to| ground.has_several_names(to)) {
+            others.insert(to);
+            several.insert(to);
+        }
+        Self { dominated, others, several }
+    }
+
+    /// Whether a cut leaves other names of what it cuts.
+    pub(crate) fn leaves_names(&self, cut: Cut) -> bool {
+        matches!(cut, Cut::Reference(_, to) if self.several.contains(to))
     }
 
     /// Whether a node is still reached after a cut.
@@ -143,6 +164,11 @@ impl Cuts {
             Cut::Node(node) => self.nodes.insert(node),
             Cut::Reference(from, to) => self.references.insert((from, to)),
         };
+    }
+
+    /// Takes back what cuts the same references as others.
+    pub(crate) fn restore(&mut self, others: &Self) {
+        self.references.retain(|reference| !others.references.contains(reference));
     }
 
     /// Whether a node is as if it were not there.

@@ -104,7 +104,7 @@ pub fn find_holders(heap: &Heap, names: &dyn Names, options: &Options) -> Holder
     let at_entries = entries.all();
     let dominated = dominated(&kept.graph, &at_entries, bytes);
     let cuts = held.iter().filter_map(|held| held.cut);
-    let sharing = Sharing::of(&kept.graph, &at_entries, &dominated, cuts);
+    let sharing = Sharing::of(&ground, &at_entries, &dominated, cuts);
     let others = Asked {
         heap,
         ground: &ground,

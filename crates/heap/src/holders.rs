@@ -170,14 +170,15 @@ pub struct Holder {
     /// Bytes of all blocks, of this row or not, that would be freed if the path were given up: those that the holding objects dominate.
     ///
     /// The holding object is the last object on the path; if the path ends in `[*]`, the container; for garbage, the object to which the
-    /// closing edge leads. An object is not counted if something else refers to it, too, so that it would stay; of parameters and buffers, if
-    /// something else has their module. Where one path stands for several objects, this is the sum over them, each block counted once, and
+    /// closing edge leads. An object is not counted if something else refers to it, too, so that it would stay, or the same by another name, as
+    /// after `b = a`; of parameters and buffers, if something else has their module. Where one path stands for several objects, this is the sum over them, each block counted once, and
     /// with those of the row's blocks that only several of its objects together hold. It is less than `bytes` where others hold the same
     /// memory (see [`also_held_by`](Self::also_held_by)), and more where the objects hold other memory too.
     pub exclusive_bytes: Bytes,
     /// Who else holds the blocks, most bytes first: what has to be given up, too, before they are free.
     ///
-    /// To give up a path is to cut the reference that it ends with; where that is `[*]`, everything that the container refers to. A tuple
+    /// To give up a path is to cut the reference that it ends with; where that is `[*]`, everything that the container refers to. Another
+    /// variable or attribute of the same module, function, class or instance with the same value is another path. A tuple
     /// cannot be changed, so what refers to the tuple is cut instead. Parameters and buffers are there for their module, so the cut is at
     /// the outermost module on the path, and neither optimizers nor the autograd graph, C code, garbage and running functions count as others:
     /// they refer to modules by design, or for a while. Of gradients, state of optimizers, garbage and what C++ holds nothing is said.

@@ -10,6 +10,12 @@ pub trait Names {
     /// How `from` refers to `to`. `before` is the object before `from` on the path, if there is one: a dict holds attributes only where an
     /// instance comes before it. Not asked of storages, whose references are never spelled.
     fn reference(&self, before: Option<u32>, from: u32, to: u32) -> Reference;
+
+    /// All names by which `from` refers to `to`, that of [`reference`](Self::reference) first: more than one where variables or attributes of
+    /// one namespace have the same value. Asked only where the heap has more than one reference between the two.
+    fn names(&self, before: Option<u32>, from: u32, to: u32) -> Vec<Reference> {
+        vec![self.reference(before, from, to)]
+    }
 }
 
 /// What is shown of an object.
@@ -140,6 +146,18 @@ impl Reference {
     /// Whether the path begins here anew: what was spelled before is left out.
     pub fn begins_anew(&self) -> bool {
         !matches!(self, Self::Attribute(_) | Self::Item | Self::Hidden | Self::Autograd(_) | Self::Unknown)
+    }
+
+    /// The same reference by another variable or attribute; nothing if it is not by one.
+    #[must_use]
+    pub fn renamed(&self, name: String) -> Option<Self> {
+        Some(match self {
+            Self::Global { module, .. } => Self::Global { module: module.clone(), name },
+            Self::Local { function, .. } => Self::Local { function: function.clone(), name },
+            Self::ClassAttribute { class, .. } => Self::ClassAttribute { class: class.clone(), name },
+            Self::Attribute(_) => Self::Attribute(name),
+            _ => return None,
+        })
     }
 
     /// What is shown of it behind the object that it belongs to: `.losses` behind `__main__`. Empty for those that are not shown.

@@ -163,7 +163,8 @@ impl Group<'_> {
     fn look(&self, incoming: &Graph, paths: &mut Paths, work: &mut usize) -> Option<Vec<Others>> {
         let asked = self.asked;
         let mut cuts = Cuts::default();
-        cuts.extend(self.cuts.iter().copied());
+        // What has other names is still reached by them, and found once more.
+        cuts.extend(self.cuts.iter().copied().filter(|&cut| !asked.sharing.leaves_names(cut)));
         let shared: Vec<(&Row, u32)> = self
             .members
             .iter()
@@ -197,13 +198,14 @@ impl Group<'_> {
             .collect();
         let mut own = Cuts::default();
         let mut named: Vec<Named> = Vec::new();
+        let mut untold = Cuts::default();
         for _ in 0..ROUNDS {
             *work = work.checked_sub(part.size() * 2)?;
-            if !self.round(&part, &candidates, &mut own, &mut named, paths) {
+            if !self.round(&part, &candidates, &mut own, &mut named, &mut untold, paths) {
                 break;
             }
         }
-        Some(self.answers(&part, &own, &named, paths))
+        Some(self.answers(&part, &own, &named, &untold, paths))
     }
 
     /// Finds the best paths to what is still reached; whether there are any.
@@ -213,6 +215,7 @@ impl Group<'_> {
         candidates: &[Candidate],
         own: &mut Cuts,
         named: &mut Vec<Named>,
+        untold: &mut Cuts,
         paths: &mut Paths,
     ) -> bool {
         let cuts = together(own, named.iter());
@@ -228,26 +231,28 @@ impl Group<'_> {
         let mut places: FxHashMap<(PathId, Option<Through>), usize> = FxHashMap::default();
         for one in some() {
             let object = Cutter::object(&trace, one.node, self.of_modules);
-            let path = paths.settled(trace.path[object as usize]);
             let reach = search.reach[one.node as usize];
             let through = (reach.through && !self.of_modules).then_some(Through::Autograd);
             let cut = cutter.cut(&ground, &trace, object);
+            let mut spelled = trace.spellings(&ground, object, cut.beyond(), paths);
+            spelled.retain(|&path| !one.own.contains(&(path, through)));
             let container = trace.container[cut.beyond() as usize];
             let further = (container != NONE).then_some(Cut::Node(container));
-            if one.own.contains(&(path, through)) {
+            if spelled.is_empty() {
                 own.add(cut);
                 own.extend(further);
-                continue;
             }
-            let place = *places.entry((path, through)).or_insert_with(|| {
-                let cuts = part.garbage_like(object).collect();
-                found.push((Named { path, through, cuts, further: Vec::new() }, Bytes::ZERO));
-                found.len() - 1
-            });
-            let (named, bytes) = &mut found[place];
-            named.cuts.push(cut);
-            named.further.extend(further);
-            *bytes += one.bytes;
+            for path in spelled {
+                let place = *places.entry((path, through)).or_insert_with(|| {
+                    let cuts = part.garbage_like(object).collect();
+                    found.push((Named { path, through, cuts, further: Vec::new() }, Bytes::ZERO));
+                    found.len() - 1
+                });
+                let (named, bytes) = &mut found[place];
+                named.cuts.push(cut);
+                named.further.extend(further);
+                *bytes += one.bytes;
+            }
         }
         found.sort_by_key(|(_, bytes)| Reverse(*bytes));
         for (new, _) in found {
@@ -262,14 +267,15 @@ impl Group<'_> {
                     let further = if every > 1 { new.further } else { Vec::new() };
                     named.push(Named { further, ..new });
                 }
-                None => {}
+                // Of an object with very many names, some are told; they do not give it up.
+                None => untold.extend(new.cuts),
             }
         }
         !reached.is_empty()
     }
 
     /// Counts what each of the others holds of each row.
-    fn answers(&self, part: &Part, own: &Cuts, named: &[Named], paths: &Paths) -> Vec<Others> {
+    fn answers(&self, part: &Part, own: &Cuts, named: &[Named], untold: &Cuts, paths: &Paths) -> Vec<Others> {
         let graph = part.without(own);
         let reached = part.reachable(&graph, own);
         let beyond: Vec<NodeSet> = named
@@ -304,7 +310,8 @@ impl Group<'_> {
             let is_told: Vec<bool> = held.iter().map(|&(_, blocks)| blocks > 0).collect();
             let rest = rests.entry(is_told).or_insert_with_key(|is_told| {
                 let told = named.iter().zip(is_told).filter(|(_, is_told)| **is_told).map(|(named, _)| named);
-                let cuts = together(own, told);
+                let mut cuts = together(own, told);
+                cuts.restore(untold);
                 part.reachable(&part.without(&cuts), &cuts)
             });
             answer.more = kept.iter().filter(|(node, _)| rest.contains(*node)).map(|&(_, bytes)| bytes).sum();

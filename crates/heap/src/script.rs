@@ -25,7 +25,7 @@ use crate::names::{AutogradEdge, Names, Object, ObjectKind, Reference};
 pub struct Script {
     objects: Vec<Object>,
     numbers: FxHashMap<String, u32>,
-    references: FxHashMap<(u32, u32), Reference>,
+    references: FxHashMap<(u32, u32), Vec<Reference>>,
 }
 
 impl Script {
@@ -47,6 +47,10 @@ impl Script {
         node
     }
 
+    fn refer(&mut self, edge: (u32, u32), reference: Reference) {
+        self.references.entry(edge).or_default().push(reference);
+    }
+
     fn find(&self, name: &str) -> Result<u32, String> {
         self.node(name).ok_or_else(|| format!("there is no `{name}`"))
     }
@@ -62,7 +66,12 @@ impl Names for Script {
     }
 
     fn reference(&self, _: Option<u32>, from: u32, to: u32) -> Reference {
-        self.references.get(&(from, to)).cloned().unwrap_or(Reference::Unknown)
+        let names = self.references.get(&(from, to));
+        names.and_then(|names| names.first()).cloned().unwrap_or(Reference::Unknown)
+    }
+
+    fn names(&self, _: Option<u32>, from: u32, to: u32) -> Vec<Reference> {
+        self.references.get(&(from, to)).cloned().unwrap_or_default()
     }
 }
 
@@ -120,8 +129,8 @@ fn read_line(
             heap.storages.push(storage);
             let block = add_block(&format!("{name}.block"), bytes, more, heap, script)?;
             heap.more_edges.extend([(tensor, storage), (storage, block)]);
-            script.references.insert((tensor, storage), Reference::Hidden);
-            script.references.insert((storage, block), Reference::Hidden);
+            script.refer((tensor, storage), Reference::Hidden);
+            script.refer((storage, block), Reference::Hidden);
         }
         ["block", name, bytes, ref more @ ..] => {
             add_block(name, bytes, more, heap, script)?;
@@ -141,7 +150,7 @@ fn read_line(
         [from, reference, to] => {
             let reference = read_reference(reference, from)?;
             let edge = (script.find(from)?, script.find(to)?);
-            script.references.insert(edge, reference);
+            script.refer(edge, reference);
             edges.push(edge);
         }
         _ => return Err("not a line of a heap".into()),

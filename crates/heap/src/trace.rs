@@ -49,6 +49,23 @@ impl Ground<'_> {
         Some(self.names.reference(self.before(from).map(heap_node), heap_node(from), heap_node(node)))
     }
 
+    /// All names by which the node before on its path refers to a node.
+    fn names(&self, node: u32) -> Vec<Reference> {
+        let Some(from) = self.before(node) else { return Vec::new() };
+        let is_repeated = self.kept.graph.out(from).iter().filter(|&&to| to == node).nth(1).is_some();
+        if !is_repeated || self.kinds.storages.contains(node) || self.kinds.storages.contains(from) {
+            return self.reference(node).into_iter().collect();
+        }
+        let heap_node = |node| self.kept.heap_node(node);
+        self.names.names(self.before(from).map(heap_node), heap_node(from), heap_node(node))
+    }
+
+    /// Whether the node before on its path refers to a node by names that are spelled differently.
+    pub(crate) fn has_several_names(&self, node: u32) -> bool {
+        let names = self.names(node);
+        names.iter().skip(1).any(|name| name.spelling() != names[0].spelling())
+    }
+
     /// The node before on the path to a node.
     pub(crate) fn before(&self, node: u32) -> Option<u32> {
         let parent = self.search.parent[node as usize];
@@ -159,6 +176,34 @@ impl Trace {
             }
         }
         this
+    }
+
+    /// The paths to an object by all names of the reference that leads to `named`, which is the object or what the path to it runs through.
+    pub(crate) fn spellings(
+        &self,
+        ground: &Ground<'_>,
+        object: u32,
+        named: u32,
+        paths: &mut Paths,
+    ) -> Vec<PathId> {
+        let mut spelled = vec![paths.settled(self.path[object as usize])];
+        let mut behind = Vec::new();
+        let mut at = object;
+        while at != named {
+            let Some(before) = ground.before(at) else { return spelled };
+            behind.extend(ground.reference(at));
+            at = before;
+        }
+        let Some(before) = ground.before(named) else { return spelled };
+        for name in ground.names(named).into_iter().skip(1) {
+            let begin = paths.step(self.path[before as usize], name);
+            let path = behind.iter().rev().fold(begin, |path, next| paths.step(path, next.clone()));
+            let path = paths.settled(path);
+            if !spelled.contains(&path) {
+                spelled.push(path);
+            }
+        }
+        spelled
     }
 
     /// Notes the first module.

@@ -62,6 +62,82 @@ fn a_tensor_with_two_names() {
 }
 
 #[test]
+fn two_names_in_one_namespace() {
+    // To delete one of them frees nothing, whatever kind of name it is.
+    assert_snapshot!(held_by(
+        "
+        root own-module __main__
+        tensor a 8MiB
+        __main__ global(a) a
+        __main__ global(b) a
+        __main__ global(c) a
+        Trainer trainer
+        __main__ global(trainer) trainer
+        tensor batch 4MiB
+        trainer .batch batch
+        trainer .last batch
+        list losses
+        __main__ global(losses) losses
+        __main__ global(history) losses
+        tensor loss 2MiB
+        losses [*] loss
+        losses [*] loss
+        tuple pair
+        __main__ global(pair) pair
+        __main__ global(both) pair
+        tensor half 1MiB
+        pair [*] half
+        "
+    ), @"
+    __main__.a | user_held 8.0 MiB, 0 B of it alone, 1 blocks
+        also __main__.b: 8.0 MiB, 1 blocks
+        also __main__.c: 8.0 MiB, 1 blocks
+    __main__.trainer.batch | user_held 4.0 MiB, 0 B of it alone, 1 blocks
+        also __main__.trainer.last: 4.0 MiB, 1 blocks
+    __main__.losses[*] | user_held 2.0 MiB, 2.0 MiB of it alone, 1 blocks
+    __main__.pair[*] | user_held 1.0 MiB, 0 B of it alone, 1 blocks
+        also __main__.both[*]: 1.0 MiB, 1 blocks
+    ");
+}
+
+#[test]
+fn a_module_with_two_names() {
+    assert_snapshot!(held_by(
+        "
+        root own-module __main__
+        Linear m
+        nn m
+        __main__ global(m) m
+        __main__ global(n) m
+        tensor weight 8MiB
+        m .weight weight
+        m .tied weight
+        role weight parameter
+        "
+    ), @"
+    __main__.m.weight | parameters 8.0 MiB, 0 B of it alone, 1 blocks
+        also __main__.n: 8.0 MiB, 1 blocks
+    ");
+}
+
+#[test]
+fn of_very_many_names_some_are_told_and_do_not_give_it_up() {
+    let mut heap = "root own-module __main__\ntensor a 8MiB\n".to_owned();
+    for name in "a b c d e f g".split(' ') {
+        heap += &format!("__main__ global({name}) a\n");
+    }
+    assert_snapshot!(held_by(&heap), @"
+    __main__.a | user_held 8.0 MiB, 0 B of it alone, 1 blocks
+        also __main__.b: 8.0 MiB, 1 blocks
+        also __main__.c: 8.0 MiB, 1 blocks
+        also __main__.d: 8.0 MiB, 1 blocks
+        also __main__.e: 8.0 MiB, 1 blocks
+        also __main__.f: 8.0 MiB, 1 blocks
+        and more: 8.0 MiB
+    ");
+}
+
+#[test]
 fn a_tuple_cannot_be_changed_so_who_has_the_tuple_is_asked() {
     assert_snapshot!(held_by(
         "

@@ -172,15 +172,16 @@ proptest! {
     }
 }
 
-/// Each path tells the last reference on it, so that giving up a path cuts that one. Some nodes are containers.
-struct ByReference;
+/// Each path tells the last reference on it, so that giving up a path cuts that one. Some nodes are containers. References that
+/// the heap has more than once have as many names.
+struct ByReference<'a>(&'a Heap);
 
 /// Containers do not nest, so that a path tells which of them holds.
 fn is_item(from: u32, to: u32) -> bool {
     from % 4 == 3 && to % 4 != 3
 }
 
-impl Names for ByReference {
+impl Names for ByReference<'_> {
     fn object(&self, node: u32) -> Object {
         ByNumber.object(node)
     }
@@ -188,19 +189,36 @@ impl Names for ByReference {
     fn reference(&self, _: Option<u32>, from: u32, to: u32) -> Reference {
         if is_item(from, to) { Reference::Item } else { Reference::Named(format!("n{from}>n{to}")) }
     }
+
+    fn names(&self, before: Option<u32>, from: u32, to: u32) -> Vec<Reference> {
+        let first = self.reference(before, from, to);
+        let more = (1..count(self.0, from, to)).map(|i| match &first {
+            Reference::Named(name) => Reference::Named(format!("{name}#{i}")),
+            item => item.clone(),
+        });
+        std::iter::once(first.clone()).chain(more).collect()
+    }
+}
+
+/// How many references lead from one node to another.
+fn count(heap: &Heap, from: u32, to: u32) -> usize {
+    heap.edges.of(from).iter().filter(|&&node| node == to).count()
 }
 
 /// What is gone when a path is given up.
 #[derive(Clone, Copy, Debug)]
 enum Gone {
     Node(u32),
+    /// One of those from one node to another.
     Reference(u32, u32),
 }
 
 impl Gone {
     fn of(path: &str) -> Self {
-        let number =
-            |name: &str| name.trim_start_matches("C code: ").trim_start_matches('n').parse::<u32>().unwrap();
+        let number = |name: &str| {
+            let name = name.trim_start_matches("C code: ").trim_start_matches('n');
+            name.split('#').next().unwrap().parse::<u32>().unwrap()
+        };
         match (path.strip_suffix("[*]"), path.split_once('>')) {
             (Some(container), _) => Self::Node(number(container.split('>').next_back().unwrap())),
             (None, Some((from, to))) => Self::Reference(number(from), number(to)),
@@ -213,13 +231,13 @@ impl Gone {
             Self::Node(node) | Self::Reference(_, node) => node,
         }
     }
+}
 
-    fn takes(self, from: u32, to: u32) -> bool {
-        match self {
-            Self::Node(node) => node == from || node == to,
-            Self::Reference(a, b) => (a, b) == (from, to),
-        }
-    }
+/// Whether nothing is left of the references from one node to another.
+fn is_taken(heap: &Heap, gone: &[Gone], from: u32, to: u32) -> bool {
+    let nodes = gone.iter().any(|gone| matches!(gone, Gone::Node(node) if *node == from || *node == to));
+    let names = gone.iter().filter(|gone| matches!(gone, Gone::Reference(a, b) if (*a, *b) == (from, to)));
+    nodes || names.count() >= count(heap, from, to)
 }
 
 /// What some nodes lead to when some is gone. No reference into a root counts.
@@ -230,8 +248,7 @@ fn reached(heap: &Heap, from: &[u32], gone: &[Gone], may_enter: impl Fn(u32) -> 
     let mut open: Vec<u32> = from.iter().copied().filter(|&node| !is_gone(node)).collect();
     while let Some(node) = open.pop() {
         if !std::mem::replace(&mut seen[node as usize], true) {
-            let left =
-                |&&to: &&u32| !is_root(to) && may_enter(to) && !gone.iter().any(|gone| gone.takes(node, to));
+            let left = |&&to: &&u32| !is_root(to) && may_enter(to) && !is_taken(heap, gone, node, to);
             open.extend(heap.edges.of(node).iter().filter(left));
         }
     }
@@ -242,7 +259,18 @@ fn reached(heap: &Heap, from: &[u32], gone: &[Gone], may_enter: impl Fn(u32) -> 
 fn without(heap: &Heap, gone: Gone) -> Heap {
     let mut heap = heap.clone();
     let all: Vec<Vec<u32>> = (0..N)
-        .map(|from| heap.edges.of(from).iter().copied().filter(|&to| !gone.takes(from, to)).collect())
+        .map(|from| {
+            let mut targets = heap.edges.of(from).to_vec();
+            match gone {
+                Gone::Node(node) => targets.retain(|&to| node != from && node != to),
+                Gone::Reference(a, b) if a == from => {
+                    let one = targets.iter().position(|&to| to == b).unwrap();
+                    targets.remove(one);
+                }
+                Gone::Reference(..) => {}
+            }
+            targets
+        })
         .collect();
     heap.edges = Edges { offsets: vec![0], targets: Vec::new() };
     for targets in all {
@@ -271,7 +299,7 @@ proptest! {
         heap.held_outside.extend(unseen.clone());
         entries.extend(unseen);
 
-        let holders = find_holders(&heap, &ByReference, &Options::default());
+        let holders = find_holders(&heap, &ByReference(&heap), &Options::default());
         check_sums(&heap, &holders);
         for (number, holder) in (0..).zip(&holders.holders) {
             if !matches!(holder.class, Class::UserHeld | Class::Activations) {
@@ -308,15 +336,19 @@ proptest! {
             prop_assert_eq!(holder.held_by_more, more, "{}", holder.path);
 
             // The best path when the row's own is given up is one of them.
-            let then = find_holders(&without(&heap, own), &ByReference, &Options::default());
+            let left_heap = without(&heap, own);
+            let then = find_holders(&left_heap, &ByReference(&left_heap), &Options::default());
             for &node in blocks.iter().filter(|&&node| left[node as usize] && holder.also_held_by.len() < 5) {
                 let block = then.blocks.iter().find(|block| block.address == u64::from(node) << 12).unwrap();
                 let next = &then.holders[block.holder as usize];
-// A block that C code alone holds has no path.
+                // A block that C code alone holds has no path.
                 if next.path == NO_STORAGE {
                     continue;
                 }
-                                let known = holder.also_held_by.iter().any(|also| also.path == next.path && also.through == next.through);
+                // What is left of several names is called by the first.
+                let plain = |path: &str| path.split('#').next().unwrap().to_owned();
+                let known = (holder.also_held_by.iter())
+                    .any(|also| plain(&also.path) == plain(&next.path) && also.through == next.through);
                 prop_assert!(known, "{} is next to {}", next.path, holder.path);
             }
         }

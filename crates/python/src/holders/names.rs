@@ -76,6 +76,14 @@ impl Names for JoinedNames<'_, '_> {
         }
     }
 
+    fn names(&self, before: Option<u32>, from: u32, to: u32) -> Vec<Reference> {
+        let python = self.joined.walk.n_nodes();
+        match self.joined.label(from, to) {
+            None if from < python && to < python => self.joined.walk.names(before, from, to),
+            _ => vec![self.reference(before, from, to)],
+        }
+    }
+
     fn reference(&self, before: Option<u32>, from: u32, to: u32) -> Reference {
         let python = self.joined.walk.n_nodes();
         match self.joined.label(from, to) {

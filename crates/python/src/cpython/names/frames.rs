@@ -86,28 +86,48 @@ impl Walk<'_> {
         Reference::Local { function: self.function_of(frame), name }
     }
 
+    /// The names of all variables of a frame that have a value.
+    pub(super) fn variables(&self, frame: FrameOf<'_>, to: u32) -> Vec<String> {
+        let value = self.address(to);
+        let at = match frame {
+            FrameOf::Resting(at) | FrameOf::Ended(at) => at,
+            FrameOf::Running(Frame { at: FrameAt::Memory(at), .. }) => *at,
+            FrameOf::Running(Frame { at: FrameAt::Stack, .. }) => return Vec::new(),
+            FrameOf::Running(Frame { at: FrameAt::Listed(variables), .. }) => {
+                let found = variables.iter().filter(|(_, v)| Some(*v) == value);
+                return found.map(|(name, _)| name.clone()).collect();
+            }
+        };
+        let (Some(layout), Some(value)) = (&self.trusted.frames, value) else { return Vec::new() };
+        // SAFETY: it is a frame of that layout, and all that it refers to is alive.
+        unsafe {
+            let Some(code) = threads::code(layout, at) else { return Vec::new() };
+            let names = threads::variables(layout, code);
+            let slots = threads::slots(layout, at, names.len()).zip(&names);
+            slots.filter(|((object, _), _)| *object == value).filter_map(|(_, &name)| text(name)).collect()
+        }
+    }
+
     /// References from a frame.
     pub(super) fn in_frame(&self, frame: FrameOf<'_>, to: u32) -> Reference {
-        let value = self.address(to);
+        if let Some(name) = self.variables(frame, to).into_iter().next() {
+            return self.local(frame, name);
+        }
         let at = match frame {
             FrameOf::Resting(at) | FrameOf::Ended(at) => at,
             FrameOf::Running(Frame { at: FrameAt::Memory(at), .. }) => *at,
             FrameOf::Running(Frame { at: FrameAt::Stack, .. }) => {
                 return self.local(frame, TEMPORARY.to_owned());
             }
-            FrameOf::Running(Frame { at: FrameAt::Listed(variables), .. }) => {
-                let found = variables.iter().find(|(_, v)| Some(*v) == value);
-                return found.map_or(Reference::Unknown, |(name, _)| self.local(frame, name.clone()));
-            }
+            FrameOf::Running(Frame { at: FrameAt::Listed(_), .. }) => return Reference::Unknown,
         };
-        let (Some(layout), Some(value)) = (&self.trusted.frames, value) else { return Reference::Hidden };
+        let (Some(layout), Some(value)) = (&self.trusted.frames, self.address(to)) else {
+            return Reference::Hidden;
+        };
         // SAFETY: it is a frame of that layout, and all that it refers to is alive.
         unsafe {
-            let Some(code) = threads::code(layout, at) else { return Reference::Unknown };
-            let names = threads::variables(layout, code);
-            let found = threads::slots(layout, at, names.len()).position(|(object, _)| object == value);
-            if let Some(name) = found.and_then(|at| text(names[at])) {
-                return self.local(frame, name);
+            if threads::code(layout, at).is_none() {
+                return Reference::Unknown;
             }
             let is = |field: Option<usize>| field.is_some_and(|f| word(at + f) & !3 == value);
             let parts = [Some(layout.locals), layout.object, layout.function];

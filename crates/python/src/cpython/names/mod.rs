@@ -61,6 +61,14 @@ impl Names for Walk<'_> {
             containers::in_other(object, class, value)
         }
     }
+
+    fn names(&self, before: Option<u32>, from: u32, to: u32) -> Vec<Reference> {
+        let first = self.reference(before, from, to);
+        let all = self.names_of(from, to).into_iter();
+        // A name that is not that of a variable or an attribute is the only one.
+        let renamed: Option<Vec<Reference>> = all.map(|name| first.renamed(name)).collect();
+        renamed.filter(|names| names.first() == Some(&first)).unwrap_or_else(|| vec![first])
+    }
 }
 
 impl Walk<'_> {
@@ -83,6 +91,34 @@ impl Walk<'_> {
             }
             let name = attributes::slots(object).into_iter().find(|&(_, v)| v == value)?.0;
             Some(Reference::Attribute(name))
+        }
+    }
+
+    /// All names of variables or attributes by which a frame, a dict or an instance refers to a value, in the order in which they are looked for.
+    fn names_of(&self, from: u32, to: u32) -> Vec<String> {
+        if let Some(frame) = self.frame_of(from) {
+            return self.variables(frame, to);
+        }
+        let (Some(object), Some(value)) = (self.address(from), self.address(to)) else { return Vec::new() };
+        let is_it = |&(_, found): &(Address, Address)| found == value;
+        // SAFETY: the nodes are objects that are alive as long as the walk is; the layout has been found to be true.
+        unsafe {
+            let keys: Vec<Address> = if self.is_dict(from) {
+                memory::items(object).filter(is_it).map(|(key, _)| key).collect()
+            } else if let Some(layout) = &self.trusted.values {
+                attributes::inline_values(layout, object)
+                    .into_iter()
+                    .filter(is_it)
+                    .map(|(key, _)| key)
+                    .collect()
+            } else {
+                Vec::new()
+            };
+            let mut names: Vec<String> = keys.into_iter().filter_map(|key| text(key)).collect();
+            names.extend(
+                attributes::slots(object).into_iter().filter(|&(_, v)| v == value).map(|(name, _)| name),
+            );
+            names
         }
     }
 
