@@ -7,7 +7,7 @@ from typing import Any, Callable
 import pytest
 
 torch = pytest.importorskip("torch")
-import vramscope  # noqa: E402
+import vramscope
 
 #: Bytes of the tensor.
 SIZE = 4000
