@@ -34,7 +34,7 @@ class Signals:
 
     def listen(self) -> list[str]:
         """Set handlers where the default is in force. Returns the names of the signals listened to."""
-        if threading.current_thread() is not threading.main_thread():
+        if threading.get_ident() != threading.main_thread().ident:
             return []
         wanted = ((signal.SIGTERM, self._term), (signal.SIGUSR2, self._usr2))
         for number, handler in wanted:
@@ -54,7 +54,7 @@ class Signals:
 
         In another thread than the main one nothing can be done; the handlers then do nothing but what the default does.
         """
-        if threading.current_thread() is not threading.main_thread():
+        if threading.get_ident() != threading.main_thread().ident:
             return
         for number in list(self.ours):
             if self._is_installed(number):
