@@ -34,14 +34,15 @@ pub(crate) fn deferring(
         move |arguments: &Bound<'_, PyTuple>, named: Option<&Bound<'_, PyDict>>| {
             let py = arguments.py();
             let error = function.bind(py).call(arguments, named).err().and_then(|error| {
+                // Not before it is a value has it the traceback that the question is about.
+                let error = error.into_value(py);
                 // The question is put in Python, too, and another handler may run meanwhile: then that is the answer.
-                match is_program.bind(py).call1((error.value(py),)).and_then(|answer| answer.is_truthy()) {
+                match is_program.bind(py).call1((&error,)).and_then(|answer| answer.is_truthy()) {
                     Ok(true) => Some(error),
                     Ok(false) => None,
-                    Err(other) => Some(other),
+                    Err(other) => Some(other.into_value(py)),
                 }
             });
-            let error = error.map(|error| error.into_value(py));
             match fork.as_deref() {
                 Some("before") => held().extend(error),
                 Some("child") => held().clear(),
