@@ -119,6 +119,6 @@ fuzz_target!(|input: Input<'_>| {
     };
     let other = parse(input.other);
     let outcome = simulation.run(&other, &limits);
-    let (low, high) = simulation.spread(&other, &limits, &outcome);
-    assert!(low <= outcome.peak_reserved && outcome.peak_reserved <= high);
+    let spread = simulation.spread(&other, &limits, &outcome);
+    assert!(spread.low <= outcome.peak_reserved && outcome.peak_reserved <= spread.high);
 });
