@@ -105,7 +105,19 @@ def test_classes_of_clean_programs(name: str, answers: Path) -> None:
 CUT_MORE = {name for name, truth in TRUTH.items() if "holders" in truth} | {"rnn_carry", "two_graph_and_list", "two_views_one_storage"}
 
 
-CUT = [name for name, truth in TRUTH.items() if truth["holder"] and selfcheck.CUTS.get(name, "") is not None and name not in CUT_MORE]
+def is_cut(name: str) -> bool:
+    """Whether the cut of the truth can be made here, and what it frees be known."""
+    holder = TRUTH[name]["holder"]
+    if holder is None or name in CUT_MORE or selfcheck.CUTS.get(name, "") is None:
+        return False
+    if sys.version_info >= (3, 14):
+        # A frame keeps what is overwritten in it from outside.
+        return re.fullmatch(r"\w+:\w+", holder) is None
+    # Before 3.11 it is not known which temporaries of a frame are still there, so that one may count as a second holder.
+    return sys.version_info >= (3, 11) or not (name in NOT_YET or name.startswith("running_total"))
+
+
+CUT = [name for name in TRUTH if is_cut(name)]
 
 
 @pytest.mark.parametrize("name", CUT)
