@@ -9,24 +9,29 @@ import os
 import sys
 from typing import Any, Callable
 
-#: Where the code lies that runs on our behalf: ours, the standard library's, torch's.
-_OURS = (os.path.dirname(os.path.abspath(__file__)) + os.sep, os.path.dirname(os.path.abspath(os.__file__)) + os.sep, "<frozen ")
+#: Where our code lies, and where the standard library's does.
+_PACKAGE, _STANDARD_LIBRARY = (os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, os.__file__))
 
 
 def is_of_the_program(error: BaseException) -> bool:
     """Whether an error that arose in code of ours came from a handler of the program's."""
     if not isinstance(error, Exception):
         return True
-    torch = getattr(sys.modules.get("torch"), "__file__", None)
-    ours = (*_OURS, os.path.dirname(torch) + os.sep) if torch else _OURS
     trace = error.__traceback__
     while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        # What is installed lies below the standard library.
-        if not file.startswith(ours) or ("site-packages" in file and not file.startswith((ours[0], *ours[3:]))):
+        if not _works_for_us(trace.tb_frame.f_code.co_filename):
             return True
         trace = trace.tb_next
     return False
+
+
+def _works_for_us(file: str) -> bool:
+    """Whether code of this file runs on our behalf: ours, torch's, or the standard library's."""
+    torch = getattr(sys.modules.get("torch"), "__file__", None)
+    if file.startswith(_PACKAGE) or (torch and file.startswith(os.path.dirname(torch) + os.sep)):
+        return True
+    # What is installed lies below the standard library.
+    return file.startswith((_STANDARD_LIBRARY, "<frozen ")) and "site-packages" not in file
 
 
 def deferring(function: Callable[..., Any], fork: str | None = None) -> Callable[..., None]:

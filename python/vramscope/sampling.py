@@ -54,18 +54,20 @@ class Sampler:
 
     def _before_fork(self) -> None:
         # In the child, Python forgets signals that come before its hooks are called. So they wait, as long as ours is the handler.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        mask, raised = _block_signals()
         self._forking.acquire()
         self._mask = mask
         if os.getpid() == self._owner:
             self._pause()
+        if raised is not None:
+            raise raised
 
     def _after_fork(self) -> None:
         try:
             # Python 3.13 counts threads only now, to warn of forks of processes with several. Where ours would be the only
             # other one, it waits for the next step.
             if self._is_wanted and os.getpid() == self._owner and len(os.listdir("/proc/self/task")) > 1:
-                self._resume()
+                self.resume()
         except OSError:
             # A process may see no such directory any more.
             pass
@@ -93,15 +95,17 @@ class Sampler:
 
     def _resume(self) -> None:
         if self._is_wanted and os.getpid() == self._owner:
-            self._run = run = _Run(self.recorder)
             # A signal goes to any thread that does not refuse it, and the program may have told its own to refuse it.
-            mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            mask, raised = _block_signals()
+            self._run = run = _Run(self.recorder)
             stack_bytes = threading.stack_size(STACK_BYTES)
             try:
                 run.start()
             finally:
                 threading.stack_size(stack_bytes)
                 signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            if raised is not None:
+                raise raised
 
 
 class _Run:
@@ -157,6 +161,19 @@ class _Run:
         elif numbers.strip(b"\0"):
             signals.came(numbers, self.recorder.flush_now)
         return not self._stopped.is_set()
+
+
+def _block_signals() -> tuple[set[Any], BaseException | None]:
+    """Let all signals wait. Returns those that waited before, and what a handler raised.
+
+    Each of these calls has the handlers run that are due, and does its work all the same: so what was before is asked first.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    except BaseException as error:
+        return before, error
+    return before, None
 
 
 def _wait_until_gone(thread: int) -> None:

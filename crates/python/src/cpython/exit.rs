@@ -6,7 +6,7 @@
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::memory::{Address, int, word};
+use super::memory::{Address, SIZE, TYPE, int, word};
 use crate::own_memory::Memory;
 
 /// Where the interpreter keeps what is registered, from the beginning of its state.
@@ -22,10 +22,8 @@ pub(super) enum Callbacks {
 const MOST_BYTES: usize = 1 << 20;
 /// More is not believed.
 const MOST_CALLBACKS: usize = 1 << 20;
-/// Where lists keep their items, and how many there are.
+/// Where lists keep their items.
 const ITEMS_OF_LIST: usize = 24;
-const SIZE: usize = 16;
-const TYPE: usize = 8;
 /// Where tuples begin: since 3.14 a hash comes first.
 const ITEMS_OF_TUPLE: [usize; 2] = [24, 32];
 

@@ -1,9 +1,9 @@
 //! Whether there is room to look: Rust ends the process where memory cannot be had, and the system where a stack is too small.
 
-/// A look needs about as many bytes as the heap that is looked at, and that is not larger than the process.
-const SHARE: u64 = 1;
-/// And these, whatever the process.
+/// Bytes that a look may need, whatever the process.
 const LEAST_BYTES: u64 = 64 << 20;
+/// The unit of what the system tells.
+const PAGE_BYTES: u64 = 4096;
 /// Bytes of the stack that a look may use.
 const STACK_BYTES: usize = 128 << 10;
 
@@ -39,9 +39,9 @@ fn memory() -> Option<(u64, u64)> {
     let sizes = std::fs::read_to_string("/proc/self/statm").ok()?;
     let mut pages = sizes.split_ascii_whitespace().map(|pages| pages.parse::<u64>().ok());
     let (whole, resident) = (pages.next()??, pages.next()??);
-    let page = 4096;
-    let needed = LEAST_BYTES.max(resident.saturating_mul(page).saturating_mul(SHARE));
-    Some((limit.rlim_cur.saturating_sub(whole.saturating_mul(page)), needed))
+    // A look needs about as many bytes as the heap that is looked at, and that is not larger than the process.
+    let needed = LEAST_BYTES.max(resident.saturating_mul(PAGE_BYTES));
+    Some((limit.rlim_cur.saturating_sub(whole.saturating_mul(PAGE_BYTES)), needed))
 }
 
 /// Bytes between here and the end of this thread's stack.

@@ -43,7 +43,7 @@ pub(crate) fn torch_graph_size(py: Python<'_>, objects: &Bound<'_, PyList>) -> P
 #[pyfunction]
 #[pyo3(signature = (map=None))]
 pub(crate) fn torch_workspaces(map: Option<usize>) -> Vec<usize> {
-    map.map_or_else(workspaces::addresses, workspaces::addresses_in)
+    map.map_or_else(workspaces::addresses, |map| workspaces::addresses_in(std::iter::once(map)))
 }
 
 fn graph(

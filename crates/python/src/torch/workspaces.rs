@@ -22,12 +22,13 @@ const ADDRESS: usize = 32 + 16;
 
 /// The addresses of all workspaces, in no order; none where torch has no CUDA.
 pub(crate) fn addresses() -> Vec<usize> {
-    MAPS.iter().filter_map(|name| map(name)).flat_map(addresses_in).collect()
+    addresses_in(MAPS.iter().filter_map(|name| map(name)))
 }
 
-/// The addresses that are the values of one map.
-pub(super) fn addresses_in(map: usize) -> Vec<usize> {
-    Memory::open().map_or_else(Vec::new, |mut memory| values(&mut memory, map))
+/// The addresses that are the values of some maps.
+pub(super) fn addresses_in(maps: impl Iterator<Item = usize>) -> Vec<usize> {
+    let Some(mut memory) = Memory::open() else { return Vec::new() };
+    maps.flat_map(|map| values(&mut memory, map)).collect()
 }
 
 /// The address of a map.
