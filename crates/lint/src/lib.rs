@@ -1,0 +1,19 @@
+//! Python source → the patterns in it that keep GPU memory, and the edits that remove them.
+//!
+//! Sources come as text; nothing here opens a file. [`check`] looks at all files of a project together.
+
+mod check;
+mod context;
+mod diagnostic;
+mod fix;
+mod rule;
+mod rules;
+mod source;
+mod syntax;
+
+pub use check::{Checked, Problem, Selection, check};
+pub use diagnostic::{Diagnostic, Evidence, Severity};
+pub use fix::{Applicability, Edit, Fix, Span};
+pub use rule::{Framework, Rule, find_rule, rules};
+pub use source::{Location, Source, SourceKind, Unreadable};
+pub use syntax::{Ranged, TextRange, TextSize};

@@ -1,0 +1,3 @@
+//! Autograd graphs that stay.
+
+rules!(accumulate_attached_loss);
