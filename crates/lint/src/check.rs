@@ -1,10 +1,17 @@
 //! Checks files, all of a project at once: what one returns matters to the other that calls it.
 
+use rayon::prelude::*;
+
 use crate::{
+    context::Context,
     diagnostic::Diagnostic,
+    facts::Facts,
+    flow::{follow, value::FileId},
+    names::{Names, collect},
+    project::{FileSummary, Project},
     rule::{Rule, rules},
     source::Source,
-    syntax::TextRange,
+    syntax::{Parsed, TextRange},
 };
 
 /// Which rules run.
@@ -54,12 +61,52 @@ pub struct Problem {
 
 /// Checks `sources`, which belong to one project; the answers are in their order. `done` is called once for each file.
 pub fn check(sources: &[Source], selection: &Selection, done: &(dyn Fn() + Sync)) -> Vec<Checked> {
-    let _ = selection;
-    sources
-        .iter()
-        .map(|_| {
+    let modules = crate::modules::module_names(sources);
+    let parsed: Vec<Parsed> = sources.par_iter().map(crate::syntax::parse).collect();
+    let names: Vec<Names<'_>> = parsed
+        .par_iter()
+        .zip(&modules)
+        .map(|(parsed, module)| collect(parsed.body(), &module.name, module.is_package))
+        .collect();
+    let follow_all = |project: &Project| -> Vec<Facts<'_>> {
+        names
+            .par_iter()
+            .enumerate()
+            .map(|(index, names)| follow(FileId(index as u32), names, project))
+            .collect()
+    };
+    let summarise = |facts: &[Facts<'_>]| {
+        let files: Vec<_> =
+            names.par_iter().zip(facts).map(|(names, facts)| FileSummary::of(names, facts)).collect();
+        Project::of(files)
+    };
+    let mut facts = follow_all(&Project::default());
+    let mut project = summarise(&facts);
+    if sources.len() > 1 {
+        facts = follow_all(&project);
+        project = summarise(&facts);
+    }
+    for (index, (names, facts)) in names.iter().zip(&facts).enumerate() {
+        project.add_calls(FileId(index as u32), names, facts);
+    }
+    let (project, rules) = (&project, selection.rules().collect::<Vec<_>>());
+    (0..sources.len())
+        .into_par_iter()
+        .map(|index| {
+            let context = Context {
+                source: &sources[index],
+                file: FileId(index as u32),
+                names: &names[index],
+                facts: &facts[index],
+                project,
+            };
+            let mut diagnostics = Vec::new();
+            for rule in &rules {
+                (rule.check)(&context, &mut diagnostics);
+            }
+            diagnostics.sort_by_key(|it| (it.range.start(), it.range.end(), it.rule.code));
             done();
-            Checked::default()
+            Checked { diagnostics, ..Checked::default() }
         })
         .collect()
 }

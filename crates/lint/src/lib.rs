@@ -5,7 +5,12 @@
 mod check;
 mod context;
 mod diagnostic;
+mod facts;
 mod fix;
+mod flow;
+mod modules;
+mod names;
+mod project;
 mod rule;
 mod rules;
 mod source;

@@ -1,0 +1,104 @@
+//! What keeps a list, dict or attribute from growing.
+
+use super::Context;
+use crate::{
+    facts::{Keep, Root},
+    names::{Definition, FunctionId, Usage},
+    syntax::{
+        Ranged,
+        ast::{self, Expr},
+    },
+};
+
+impl<'a> Context<'a> {
+    /// Whether something takes out again what is put into the target, or gives the target up, while it grows.
+    pub(crate) fn is_bounded(&self, keep: &Keep<'a>) -> bool {
+        if keep.before.as_group().is_some_and(|it| it.is_bounded) {
+            return true;
+        }
+        if let Root::SelfAttribute(_, name) | Root::Attribute(name) = keep.root
+            && self.project.emptied.contains(name)
+            && self.is_emptied_elsewhere(keep, name)
+        {
+            return true;
+        }
+        self.uses(keep.root).iter().any(|it| match it.usage {
+            Usage::Method { name, .. } | Usage::ItemMethod { name, .. } => {
+                matches!(
+                    name,
+                    "clear" | "pop" | "popleft" | "popitem" | "remove" | "discard" | "get_nowait" | "reset"
+                )
+            }
+            // `del xs[0]`, `xs[:] = …`
+            Usage::ItemDeleted => true,
+            Usage::ItemStored(item) => matches!(&*item.slice, Expr::Slice(_)),
+            // `del xs` after the loop that fills it says nothing about the loop.
+            Usage::Deleted => keep.outlives_call,
+            _ => false,
+        }) || self.is_reset(keep)
+    }
+
+    /// Whether the name is given a new value where its filling is repeated.
+    fn is_reset(&self, keep: &Keep<'a>) -> bool {
+        let Root::Name(owner, _) = keep.root else { return false };
+        let own = self.definitions(keep.root);
+        // A global that a function empties: `global xs; xs = []`
+        if keep.outlives_call && owner == FunctionId::MODULE {
+            return own.iter().any(|it| match it {
+                Definition::Value(expr, in_loop) => {
+                    let at = expr.range();
+                    let in_function =
+                        self.names.functions.iter().skip(1).any(|it| it.range().contains_range(at));
+                    (in_function || in_loop.is_some()) && !keep.range.contains_range(at)
+                }
+                _ => false,
+            });
+        }
+        false
+    }
+
+    fn is_emptied_elsewhere(&self, keep: &Keep<'a>, name: &str) -> bool {
+        // What empties it is in this file, but another class's attribute of the same name: still silence, not a guess.
+        let _ = (keep, name);
+        true
+    }
+
+    /// Whether anything ever looks at what was put into the target.
+    pub(crate) fn is_read(&self, keep: &Keep<'a>) -> bool {
+        self.uses(keep.root).iter().any(|it| {
+            !matches!(
+                it.usage,
+                Usage::Stored | Usage::Augmented | Usage::ItemStored(_) | Usage::ItemAugmented(_) | Usage::Deleted
+            ) && !matches!(it.usage, Usage::Method { name, .. } | Usage::ItemMethod { name, .. } if is_putting(name))
+        })
+    }
+
+    /// Whether only one key is ever written: `slot["last"] = x`.
+    pub(crate) fn has_constant_key(&self, keep: &Keep<'a>) -> bool {
+        keep.key.is_some_and(|it| match it {
+            Expr::StringLiteral(_)
+            | Expr::NumberLiteral(_)
+            | Expr::BooleanLiteral(_)
+            | Expr::NoneLiteral(_) => true,
+            Expr::UnaryOp(it) => matches!(&*it.operand, Expr::NumberLiteral(_)),
+            Expr::Tuple(ast::ExprTuple { elts, .. }) => elts.iter().all(Expr::is_literal_expr),
+            _ => false,
+        })
+    }
+}
+
+fn is_putting(name: &str) -> bool {
+    matches!(
+        name,
+        "append"
+            | "appendleft"
+            | "extend"
+            | "extendleft"
+            | "insert"
+            | "add"
+            | "update"
+            | "put"
+            | "put_nowait"
+            | "push"
+    )
+}

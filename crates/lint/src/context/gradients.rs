@@ -1,0 +1,164 @@
+//! Whether autograd records, and what a backward pass sets free.
+
+use super::Context;
+use crate::{
+    facts::{Grad, Position, Root},
+    flow::value::{FileId, Graph, Value},
+    names::{FunctionId, Usage},
+    syntax::{Ranged, ast},
+};
+
+/// What becomes of the graph of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Release {
+    /// A backward pass frees what it saved.
+    Released,
+    /// Nothing in sight does.
+    Kept,
+    /// A backward pass happens there, of something that is not understood.
+    Unknown,
+}
+
+impl<'a> Context<'a> {
+    /// Whether autograd records at a place; if its function does not say, its callers do.
+    pub(crate) fn grad(&self, at: &Position<'_>) -> Grad {
+        match at.grad {
+            Grad::AsCaller => self.grad_of_callers(self.file, at.function, 6),
+            grad => grad,
+        }
+    }
+
+    /// Whether anything in a function shows that autograd must record in it.
+    pub(crate) fn trains(&self, function: FunctionId) -> bool {
+        self.facts.functions.get(function.0 as usize).is_some_and(|it| it.has_backward)
+    }
+
+    fn grad_of_callers(&self, file: FileId, function: FunctionId, hops: u32) -> Grad {
+        if file != self.file {
+            return self.project.decorated(file, function).unwrap_or(Grad::Unknown);
+        }
+        if self.trains(function) {
+            return Grad::On;
+        }
+        let Some(hops) = hops.checked_sub(1) else { return Grad::Unknown };
+        let own = self.names.function(function);
+        if own.name.is_empty() || own.parent.is_some_and(|it| it != FunctionId::MODULE && own.class.is_none())
+        {
+            // A lambda or a function within a function: called by who knows whom.
+            return Grad::Unknown;
+        }
+        let mut all_on = true;
+        let mut any_known = false;
+        for caller in self.project.callers(own.name) {
+            let is_meant = caller.callee == Some((file, function));
+            if caller.callee.is_some() && !is_meant {
+                continue;
+            }
+            let grad = match caller.grad {
+                Grad::AsCaller if caller.file == file && caller.function == function => continue,
+                Grad::AsCaller => self.grad_of_callers(caller.file, caller.function, hops),
+                grad => grad,
+            };
+            any_known |= is_meant;
+            if grad == Grad::Off && is_meant {
+                return Grad::Off;
+            }
+            all_on &= grad == Grad::On;
+        }
+        if any_known && all_on { Grad::On } else { Grad::Unknown }
+    }
+
+    /// Whether a value drags a graph along: what is known of it, and of recording where it was made.
+    pub(crate) fn graph(&self, value: &Value, at: &Position<'_>) -> Graph {
+        let Some(tensor) = value.tensor_within() else { return Graph::Unknown };
+        match (tensor.graph, self.grad(at)) {
+            (Graph::Detached, _) | (_, Grad::Off) => Graph::Detached,
+            (graph, Grad::On) => graph,
+            (graph, _) => graph.min(Graph::Likely),
+        }
+    }
+
+    /// What becomes of the graph of a value that is kept at a place.
+    pub(crate) fn release(&self, value: &Value, at: &Position<'_>) -> Release {
+        let nodes = value.tensor_within().map_or(&[][..], |it| it.nodes.as_slice());
+        let function = self.facts.functions.get(at.function.0 as usize);
+        if self.facts.tape.are_released(nodes) {
+            Release::Released
+        } else if function.is_some_and(|it| it.has_unknown_backward) {
+            Release::Unknown
+        } else {
+            Release::Kept
+        }
+    }
+
+    /// Whether what is gathered in a list or total goes into a backward pass after all: then it is kept on purpose.
+    pub(crate) fn reaches_backward(&self, root: Root<'a>) -> bool {
+        self.reaches_backward_within(root, 5)
+    }
+
+    fn reaches_backward_within(&self, root: Root<'a>, hops: u32) -> bool {
+        let Some(hops) = hops.checked_sub(1) else { return false };
+        self.uses(root).iter().any(|it| match it.usage {
+            Usage::Method { name, .. } => name == "backward",
+            // `scaler.scale(total).backward()`, `accelerator.backward(total)`, `torch.autograd.grad(total, …)`
+            Usage::Argument(call) => match &*call.func {
+                ast::Expr::Attribute(callee) => {
+                    matches!(callee.attr.as_str(), "backward" | "manual_backward" | "grad" | "scale")
+                        || self.assigned_from(it.expr).is_some_and(|root| {
+                            is_gathering(callee.attr.as_str()) && self.reaches_backward_within(root, hops)
+                        })
+                }
+                ast::Expr::Name(callee) => {
+                    is_gathering(callee.id.as_str())
+                        && self
+                            .assigned_from(it.expr)
+                            .is_some_and(|root| self.reaches_backward_within(root, hops))
+                }
+                _ => false,
+            },
+            Usage::Operand
+            | Usage::Item(_)
+            | Usage::Assigned
+            | Usage::Other
+            | Usage::Attribute(_)
+            | Usage::Iterated => {
+                self.assigned_from(it.expr).is_some_and(|root| self.reaches_backward_within(root, hops))
+            }
+            _ => false,
+        })
+    }
+
+    /// The name that an expression is part of the value of: `loss` of `pieces` in `loss = torch.stack(pieces).mean()`.
+    fn assigned_from(&self, expr: &ast::Expr) -> Option<Root<'a>> {
+        let assignment =
+            self.facts.assignments.iter().find(|it| it.expr.range().contains_range(expr.range()))?;
+        match assignment.target {
+            ast::Expr::Name(it) => {
+                let scope = self.names.scope_of(self.scope(assignment.at.function), it.id.as_str())?;
+                Some(Root::Name(self.names.scope(scope).function, it.id.as_str()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a function makes one tensor from several.
+fn is_gathering(name: &str) -> bool {
+    matches!(
+        name,
+        "stack"
+            | "cat"
+            | "concat"
+            | "concatenate"
+            | "sum"
+            | "mean"
+            | "hstack"
+            | "vstack"
+            | "list"
+            | "tuple"
+            | "zip"
+            | "max"
+            | "min"
+            | "logsumexp"
+    )
+}

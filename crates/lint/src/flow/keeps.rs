@@ -1,0 +1,428 @@
+//! Where values are put, and whether that place outlives the one that made them.
+
+use std::sync::Arc;
+
+use super::{
+    Flow,
+    value::{Graph, Group, GroupKind, Size, Value},
+};
+use crate::{
+    facts::{Assignment, How, Keep, Root},
+    names::{Definition, LoopId, ScopeKind, Usage},
+    syntax::{
+        Ranged, TextRange,
+        ast::{self, Expr},
+        is_same_place, mentions,
+    },
+};
+
+/// How far the place that something is put into reaches.
+struct Reach<'a> {
+    root: Root<'a>,
+    outlived_loop: Option<LoopId>,
+    outlives_call: bool,
+}
+
+impl<'a> Flow<'a, '_, '_> {
+    /// `target = expr`, where `expr` is `value`.
+    pub(super) fn store(&mut self, target: &'a Expr, expr: &'a Expr, value: Value) {
+        match target {
+            Expr::Tuple(_) | Expr::List(_) | Expr::Starred(_) => self.bind(target, expr, value),
+            _ => self.bind_and_keep(target, expr, value),
+        }
+    }
+
+    /// Like `store`, for a part of what `expr` is.
+    pub(super) fn bind_and_keep(&mut self, target: &'a Expr, expr: &'a Expr, value: Value) {
+        match target {
+            Expr::Name(name) => {
+                self.note_chain(target, name.id.as_str(), expr, &value);
+                self.bind(target, expr, value);
+            }
+            Expr::Attribute(it) => {
+                let object = self.value(&it.value);
+                let before = self.attribute_of(&object, it.attr.as_str());
+                let how = match self_reference(target, expr) {
+                    Some(how) => how,
+                    None => How::SetAttribute,
+                };
+                self.note_keep(how, target.range(), target, None, expr, &value, before);
+                if !self.quiet {
+                    let at = self.here();
+                    self.facts.assignments.push(Assignment { target, expr, value: value.clone(), at });
+                }
+                if let Value::Object(super::value::Class::Project(file, class)) = object
+                    && file == self.file
+                {
+                    self.assign_attribute(class, it.attr.as_str(), &value);
+                }
+            }
+            Expr::Subscript(it) => {
+                let before = self.value(&it.value);
+                self.value(&it.slice);
+                let how = match self_reference(target, expr) {
+                    Some(how) => how,
+                    None => How::SetItem,
+                };
+                self.note_keep(how, target.range(), &it.value, Some(&it.slice), expr, &value, before);
+                self.put_into(&it.value, &value);
+            }
+            other => self.bind(other, expr, value),
+        }
+    }
+
+    /// `target += value`
+    pub(super) fn augment(&mut self, it: &'a ast::StmtAugAssign) {
+        let value = self.value(&it.value);
+        let before = match &*it.target {
+            Expr::Name(name) => self.read(name.id.as_str()),
+            Expr::Attribute(attribute) => {
+                let object = self.value(&attribute.value);
+                self.attribute_of(&object, attribute.attr.as_str())
+            }
+            Expr::Subscript(item) => {
+                let group = self.value(&item.value);
+                self.value(&item.slice);
+                self.element_of(&group)
+            }
+            _ => Value::Unknown,
+        };
+        let is_group = matches!(before, Value::Group(_)) || matches!(value, Value::Group(_));
+        let how = if is_group { How::Extend } else { How::Accumulate };
+        let (place, key) = match &*it.target {
+            Expr::Subscript(item) => (&*item.value, Some(&*item.slice)),
+            other => (other, None),
+        };
+        self.note_keep(how, it.range, place, key, &it.value, &value, before.clone());
+        let after = if is_group { before.join(&value) } else { self.arithmetic(it.op, &before, &value) };
+        match &*it.target {
+            Expr::Name(name) => self.assign(name.id.as_str(), after),
+            Expr::Attribute(attribute) => {
+                let object = self.value(&attribute.value);
+                if let Value::Object(super::value::Class::Project(file, class)) = object
+                    && file == self.file
+                {
+                    self.assign_attribute(class, attribute.attr.as_str(), &after);
+                }
+            }
+            Expr::Subscript(item) => self.put_into(&item.value, &after),
+            _ => {}
+        }
+    }
+
+    /// A method that puts something into its object: `xs.append(x)`.
+    pub(super) fn note_method(
+        &mut self,
+        call: &'a ast::ExprCall,
+        target: &'a Expr,
+        name: &str,
+        before: &Value,
+        arguments: &[Value],
+    ) {
+        let args = &call.arguments.args;
+        let (how, kept, key) = match (name, args.len()) {
+            ("append" | "appendleft" | "add" | "put" | "put_nowait" | "push", 1) => (How::Append, 0, None),
+            ("insert", 2) => (How::Append, 1, None),
+            ("extend" | "extendleft", 1) => (How::Extend, 0, None),
+            ("setdefault", 2) => (How::SetItem, 1, Some(&args[0])),
+            ("update", 1) if call.arguments.keywords.is_empty() => (How::Update, 0, None),
+            _ => return,
+        };
+        let (Some(expr), Some(value)) = (args.get(kept), arguments.get(kept)) else { return };
+        self.note_keep(how, call.range(), target, key, expr, value, before.clone());
+        let element = match how {
+            How::Extend | How::Update => self.element_of(value),
+            _ => value.clone(),
+        };
+        self.put_into(target, &element);
+    }
+
+    /// What the elements of a named list or dict are, now that this was put into it.
+    fn put_into(&mut self, target: &'a Expr, value: &Value) {
+        let group = self.value(target);
+        let Value::Group(group) = group else { return };
+        let element = if group.element.is_unknown() { value.clone() } else { group.element.join(value) };
+        let grown = Value::Group(Arc::new(Group { element, parts: Vec::new(), ..(*group).clone() }));
+        match target {
+            Expr::Name(name) => self.assign(name.id.as_str(), grown),
+            Expr::Attribute(it) => {
+                let object = self.value(&it.value);
+                if let Value::Object(super::value::Class::Project(file, class)) = object
+                    && file == self.file
+                {
+                    self.assign_attribute(class, it.attr.as_str(), &grown);
+                }
+            }
+            // `stats[k].append(x)`: the elements of `stats` are such lists.
+            Expr::Subscript(it) => self.put_into_element(&it.value, &grown),
+            _ => {}
+        }
+    }
+
+    fn put_into_element(&mut self, target: &'a Expr, element: &Value) {
+        if let Expr::Name(name) = target
+            && let Value::Group(group) = self.read(name.id.as_str())
+            && group.kind == GroupKind::Dict
+        {
+            let grown = Group { element: element.clone(), parts: Vec::new(), ..(*group).clone() };
+            self.assign(name.id.as_str(), Value::Group(Arc::new(grown)));
+        }
+    }
+
+    /// Notes `name = expr` where `expr` goes on from what the name held in the round before.
+    fn note_chain(&mut self, target: &'a Expr, name: &'a str, expr: &'a Expr, value: &Value) {
+        if self.quiet {
+            return;
+        }
+        let reference = self_reference(target, expr);
+        let innermost = self.frame().in_loop;
+        let mut carried = None;
+        if let Some(tensor) = value.tensor_within() {
+            let loops: Vec<LoopId> = self.names.loops_from(innermost).collect();
+            for id in loops {
+                if let Some(node) = self.frame().carried.get(&(id, name)).copied()
+                    && self.facts.tape.reach_round_before(&tensor.nodes, node, id)
+                {
+                    carried = Some(node);
+                }
+            }
+        }
+        let how = match (reference, carried) {
+            (Some(How::Chain), None) | (None, None) => return,
+            (Some(how), _) => how,
+            (None, Some(_)) => How::Chain,
+        };
+        let before = self.read(name);
+        let kept = match (how, expr) {
+            (How::Accumulate, Expr::BinOp(it)) if is_same_place(&it.left, target) => &*it.right,
+            (How::Accumulate, Expr::BinOp(it)) => &*it.left,
+            _ => expr,
+        };
+        let value = if std::ptr::eq(kept, expr) {
+            value.clone()
+        } else {
+            let quiet = std::mem::replace(&mut self.quiet, true);
+            let value = self.value(kept);
+            self.quiet = quiet;
+            value
+        };
+        self.note(how, expr.range(), target, None, kept, &value, before, carried);
+    }
+
+    #[expect(clippy::too_many_arguments)]
+    fn note_keep(
+        &mut self,
+        how: How,
+        range: TextRange,
+        target: &'a Expr,
+        key: Option<&'a Expr>,
+        kept: &'a Expr,
+        value: &Value,
+        before: Value,
+    ) {
+        self.note(how, range, target, key, kept, value, before, None);
+    }
+
+    #[expect(clippy::too_many_arguments)]
+    fn note(
+        &mut self,
+        how: How,
+        range: TextRange,
+        target: &'a Expr,
+        key: Option<&'a Expr>,
+        kept: &'a Expr,
+        value: &Value,
+        before: Value,
+        carried: Option<u32>,
+    ) {
+        if self.quiet {
+            return;
+        }
+        let reach = self.reach(target);
+        if reach.outlived_loop.is_none() && !reach.outlives_call {
+            return;
+        }
+        let at = self.here();
+        self.facts.keeps.push(Keep {
+            how,
+            range,
+            target,
+            root: reach.root,
+            key,
+            kept,
+            value: value.clone(),
+            before,
+            carried,
+            outlived_loop: reach.outlived_loop,
+            outlives_call: reach.outlives_call,
+            at,
+        });
+    }
+
+    fn reach(&mut self, target: &'a Expr) -> Reach<'a> {
+        let nowhere = Reach { root: Root::Other, outlived_loop: None, outlives_call: false };
+        match target {
+            Expr::Name(name) => self.reach_of_name(name.id.as_str()),
+            Expr::Subscript(it) => self.reach(&it.value),
+            Expr::Call(call) => match &*call.func {
+                // `stats.setdefault(key, []).append(x)`
+                Expr::Attribute(it) if matches!(it.attr.as_str(), "setdefault" | "get") => {
+                    self.reach(&it.value)
+                }
+                _ => nowhere,
+            },
+            Expr::Attribute(it) => {
+                let attribute = it.attr.as_str();
+                let object = self.value(&it.value);
+                let base = self.reach(&it.value);
+                let is_receiver =
+                    matches!(&*it.value, Expr::Name(name) if self.is_receiver(name.id.as_str()));
+                let root = match object {
+                    Value::Object(super::value::Class::Project(file, class)) if file == self.file => {
+                        Root::SelfAttribute(class, attribute)
+                    }
+                    Value::Type(super::value::Class::Project(file, class)) if file == self.file => {
+                        Root::SelfAttribute(class, attribute)
+                    }
+                    _ => Root::Attribute(attribute),
+                };
+                let outlived_loop = if is_receiver {
+                    self.loop_without_reset(|range| {
+                        self.names.attributes.get(attribute).is_some_and(|uses| {
+                            uses.iter().any(|it| {
+                                matches!(it.usage, Usage::Stored) && range.contains_range(it.expr.range())
+                            })
+                        })
+                    })
+                } else {
+                    base.outlived_loop
+                };
+                Reach { root, outlived_loop, outlives_call: is_receiver || base.outlives_call }
+            }
+            _ => nowhere,
+        }
+    }
+
+    fn is_receiver(&self, name: &str) -> bool {
+        self.frames.last().is_some_and(|frame| {
+            self.names
+                .functions_from(frame.function)
+                .any(|id| self.names.function(id).receiver() == Some(name))
+        })
+    }
+
+    fn reach_of_name(&mut self, name: &'a str) -> Reach<'a> {
+        let nowhere = Reach { root: Root::Other, outlived_loop: None, outlives_call: false };
+        let frame = self.frame();
+        let (scope, function) = (frame.scope, frame.function);
+        let Some(owner) = self.names.scope_of(scope, name) else { return nowhere };
+        let owner_scope = self.names.scope(owner);
+        if matches!(owner_scope.kind, ScopeKind::Class(_)) {
+            return nowhere;
+        }
+        let root = Root::Name(owner_scope.function, name);
+        let Some(entry) = owner_scope.names.get(name) else { return nowhere };
+        let is_own = owner_scope.function == function;
+        let is_parameter = entry.definitions.iter().all(|it| matches!(it, Definition::Parameter(_)));
+        let is_import = entry.definitions.iter().any(|it| matches!(it, Definition::Import(_)));
+        let statement = self.frame().statement.range();
+        let names = self.names;
+        let outlived_loop = self.loop_without_reset(|range| {
+            is_own
+                && entry.definitions.iter().any(|it| match it {
+                    Definition::Value(expr, _) => {
+                        range.contains_range(expr.range()) && !statement.contains_range(expr.range())
+                            && !is_update_of(expr, name)
+                    }
+                    Definition::Other(at) => {
+                        range.contains_range(*at) && !statement.contains_range(*at)
+                            // `total += x` defines nothing anew
+                            && !entry.uses.iter().any(|it| matches!(it.usage, Usage::Augmented) && at.contains_range(it.expr.range()))
+                    }
+                    Definition::Loop(id) => range.contains_range(names.the_loop(*id).node.range()),
+                    _ => false,
+                })
+        });
+        Reach { root, outlived_loop, outlives_call: !is_own || (is_parameter && !is_import) }
+    }
+
+    /// The outermost loop around this place in whose rounds nothing resets the target.
+    fn loop_without_reset(&self, is_reset_in: impl Fn(TextRange) -> bool) -> Option<LoopId> {
+        let innermost = self.frames.last().and_then(|it| it.in_loop);
+        let mut found = None;
+        for id in self.names.loops_from(innermost) {
+            if is_reset_in(self.names.the_loop(id).node.range()) {
+                break;
+            }
+            found = Some(id);
+        }
+        found
+    }
+
+    /// What arithmetic gives.
+    pub(super) fn arithmetic(&mut self, op: ast::Operator, left: &Value, right: &Value) -> Value {
+        match (left, right) {
+            (Value::Tensor(a), Value::Tensor(b)) => {
+                let graph = a.graph.max(b.graph);
+                let size = match (a.size, b.size) {
+                    (Size::Scalar, other) | (other, Size::Scalar) => other,
+                    (a, b) if a == b => a,
+                    _ => Size::Unknown,
+                };
+                if matches!(op, ast::Operator::Add | ast::Operator::Sub) {
+                    let Value::Tensor(mut sum) = left.join(right) else { return Value::Unknown };
+                    sum.size = size;
+                    sum.is_view = false;
+                    return Value::Tensor(sum);
+                }
+                self.computed(graph, size, &[left, right])
+            }
+            (Value::Tensor(tensor), Value::Plain) | (Value::Plain, Value::Tensor(tensor)) => {
+                let mut tensor = tensor.clone();
+                tensor.is_view = false;
+                Value::Tensor(tensor)
+            }
+            (Value::Tensor(tensor), Value::Unknown) | (Value::Unknown, Value::Tensor(tensor)) => {
+                let graph = tensor.graph.max(Graph::Unknown);
+                self.computed(graph, Size::Unknown, &[left, right])
+            }
+            (Value::Plain, Value::Plain) => Value::Plain,
+            (Value::Group(a), Value::Group(b)) if a.kind == b.kind => left.join(right),
+            (Value::Group(_), Value::Plain | Value::Unknown) if op == ast::Operator::Mult => left.clone(),
+            _ => Value::Unknown,
+        }
+    }
+}
+
+/// Whether `expr`, given to `name`, is made from what the name held before.
+fn is_update_of(expr: &Expr, name: &str) -> bool {
+    mentions(expr, &|it| matches!(it, Expr::Name(it) if it.id.as_str() == name))
+}
+
+/// How `target = expr` goes on from the target itself, if it does.
+fn self_reference(target: &Expr, expr: &Expr) -> Option<How> {
+    match expr {
+        Expr::BinOp(it) if matches!(it.op, ast::Operator::Add | ast::Operator::Sub) => {
+            let is_target = |side: &Expr| is_same_place(side, target);
+            if is_target(&it.left) || is_target(&it.right) {
+                return Some(How::Accumulate);
+            }
+        }
+        Expr::Call(call) => {
+            let name = match &*call.func {
+                Expr::Attribute(it) => it.attr.as_str(),
+                Expr::Name(it) => it.id.as_str(),
+                _ => "",
+            };
+            if matches!(name, "cat" | "concat" | "concatenate" | "hstack" | "vstack" | "stack")
+                && let Some(Expr::List(ast::ExprList { elts, .. }) | Expr::Tuple(ast::ExprTuple { elts, .. })) =
+                    call.arguments.args.first()
+                && elts.iter().any(|it| is_same_place(it, target))
+            {
+                return Some(How::Concatenate);
+            }
+        }
+        _ => {}
+    }
+    mentions(expr, &|it| is_same_place(it, target)).then_some(How::Chain)
+}

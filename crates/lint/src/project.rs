@@ -1,0 +1,291 @@
+//! What the files of a project know of one another: their classes, what functions return, who calls what.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::{
+    facts::{Callee, Facts, Grad},
+    flow::{
+        catalogue_is_module,
+        value::{Class, FileId, Value},
+    },
+    names::{ClassId, Definition, FunctionId, LoopId, Names, Path, ScopeId, Usage},
+};
+
+/// How far imports of imports and bases of bases are followed.
+const HOPS: usize = 12;
+
+/// All files, as seen from outside.
+#[derive(Default)]
+pub(crate) struct Project {
+    modules: FxHashMap<String, FileId>,
+    files: Vec<FileSummary>,
+    /// By name: how functions of this name are called, wherever that is understood or not.
+    callers: FxHashMap<String, Vec<Caller>>,
+    /// Names of attributes that are emptied or given up somewhere: `….clear()`, `del ….x[i]`, `….x = []` outside `__init__`.
+    pub(crate) emptied: FxHashSet<String>,
+}
+
+/// One place that calls a function of some name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    pub(crate) file: FileId,
+    pub(crate) function: FunctionId,
+    /// The function that is certainly meant, if that is known.
+    pub(crate) callee: Option<(FileId, FunctionId)>,
+    pub(crate) in_loop: Option<LoopId>,
+    pub(crate) grad: Grad,
+}
+
+/// A file as seen from others.
+#[derive(Default)]
+pub(crate) struct FileSummary {
+    module: String,
+    exports: FxHashMap<String, Export>,
+    functions: Vec<Value>,
+    decorated: Vec<Option<Grad>>,
+    classes: Vec<ClassSummary>,
+}
+
+struct ClassSummary {
+    bases: Vec<Base>,
+    methods: FxHashMap<String, FunctionId>,
+    attributes: FxHashMap<String, Value>,
+}
+
+enum Base {
+    Own(ClassId),
+    Imported(String),
+}
+
+enum Export {
+    Class(ClassId),
+    Function(FunctionId),
+    Value(Value),
+    Imported(String),
+}
+
+impl FileSummary {
+    pub(crate) fn of(names: &Names<'_>, facts: &Facts<'_>) -> Self {
+        let mut exports = FxHashMap::default();
+        for (name, entry) in &names.scope(ScopeId::MODULE).names {
+            let export = entry.definitions.iter().find_map(|it| match it {
+                Definition::Import(path) => Some(Export::Imported(path.to_string())),
+                Definition::Class(id) => Some(Export::Class(*id)),
+                Definition::Function(id) => Some(Export::Function(*id)),
+                _ => None,
+            });
+            let export = export.or_else(|| match facts.names.get(&(FunctionId::MODULE, *name)) {
+                Some(value) if !value.is_unknown() => Some(Export::Value(value.clone())),
+                _ => None,
+            });
+            if let Some(export) = export {
+                exports.insert((*name).to_owned(), export);
+            }
+        }
+        let classes = (0..names.classes.len() as u32)
+            .map(|index| {
+                let id = ClassId(index);
+                let class = names.class(id);
+                let own = names.local_bases(id).into_iter().map(Base::Own);
+                let imported = names.external_bases(id).into_iter().map(|it| Base::Imported(it.to_string()));
+                ClassSummary {
+                    bases: own.chain(imported).collect(),
+                    methods: class.methods.iter().map(|(name, id)| ((*name).to_owned(), *id)).collect(),
+                    attributes: facts
+                        .attributes
+                        .iter()
+                        .filter(|((class, _), value)| *class == id && !value.is_unknown())
+                        .map(|((_, name), value)| ((*name).to_owned(), value.clone()))
+                        .collect(),
+                }
+            })
+            .collect();
+        Self {
+            module: names.module.to_owned(),
+            exports,
+            functions: facts.functions.iter().map(|it| it.returns.clone()).collect(),
+            decorated: facts.functions.iter().map(|it| it.decorated).collect(),
+            classes,
+        }
+    }
+}
+
+impl Project {
+    /// Puts summaries together; they are in the order of their numbers.
+    pub(crate) fn of(files: Vec<FileSummary>) -> Self {
+        let modules =
+            files.iter().enumerate().map(|(index, it)| (it.module.clone(), FileId(index as u32))).collect();
+        Self { modules, files, ..Self::default() }
+    }
+
+    /// Adds the calls of a file, and the attributes that it empties.
+    pub(crate) fn add_calls(&mut self, file: FileId, names: &Names<'_>, facts: &Facts<'_>) {
+        for call in &facts.calls {
+            let (name, callee) = match &call.callee {
+                Callee::Function(file, id) => (call.last_name(), Some((*file, *id))),
+                Callee::Method { name, value, .. } => {
+                    let callee = match value {
+                        Value::Object(class) => self.method(class, name),
+                        _ => None,
+                    };
+                    (*name, callee)
+                }
+                Callee::Object(Value::Object(class)) => {
+                    ("forward", self.method(class, "forward").or_else(|| self.method(class, "__call__")))
+                }
+                Callee::Class(class) => ("__init__", self.method(class, "__init__")),
+                Callee::External(path) => (path.last(), None),
+                _ => (call.last_name(), None),
+            };
+            if name.is_empty() {
+                continue;
+            }
+            let caller = Caller {
+                file,
+                function: call.at.function,
+                callee,
+                in_loop: call.at.in_loop,
+                grad: call.at.grad,
+            };
+            match self.callers.get_mut(name) {
+                Some(callers) => callers.push(caller),
+                None => {
+                    self.callers.insert(name.to_owned(), vec![caller]);
+                }
+            }
+        }
+        for (name, uses) in &names.attributes {
+            let is_emptied = uses.iter().any(|it| match it.usage {
+                Usage::Method { name, .. } => {
+                    matches!(name, "clear" | "pop" | "popleft" | "popitem" | "remove" | "discard")
+                }
+                Usage::ItemDeleted | Usage::Deleted => true,
+                Usage::Stored => names.function(it.function).name != "__init__",
+                _ => false,
+            });
+            if is_emptied {
+                self.emptied.insert((*name).to_owned());
+            }
+        }
+    }
+
+    /// How functions of this name are called.
+    pub(crate) fn callers(&self, name: &str) -> &[Caller] {
+        self.callers.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a dotted name means in the project; unknown if it is not of the project.
+    pub(crate) fn lookup(&self, path: &Path<'_>) -> Value {
+        if self.modules.is_empty() {
+            return Value::Unknown;
+        }
+        self.lookup_text(&path.to_string(), HOPS)
+    }
+
+    fn lookup_text(&self, path: &str, hops: usize) -> Value {
+        let Some(hops) = hops.checked_sub(1) else { return Value::Unknown };
+        let mut end = path.len();
+        while let Some(dot) = path.get(..end).and_then(|it| it.rfind('.')) {
+            let (module, rest) = (&path[..dot], &path[dot + 1..]);
+            if let Some(file) = self.modules.get(module) {
+                return self.exported(*file, rest, hops);
+            }
+            end = dot;
+        }
+        Value::Unknown
+    }
+
+    fn exported(&self, file: FileId, rest: &str, hops: usize) -> Value {
+        let (name, inner) = rest.split_once('.').map_or((rest, None), |(name, inner)| (name, Some(inner)));
+        let Some(summary) = self.file(file) else { return Value::Unknown };
+        match (summary.exports.get(name), inner) {
+            (Some(Export::Class(id)), None) => Value::Type(Class::Project(file, *id)),
+            (Some(Export::Class(id)), Some(method)) => self
+                .class(file, *id)
+                .and_then(|it| it.methods.get(method))
+                .map_or(Value::Unknown, |it| Value::Function(file, *it)),
+            (Some(Export::Function(id)), None) => Value::Function(file, *id),
+            (Some(Export::Value(value)), None) => value.clone(),
+            (Some(Export::Imported(path)), None) => self.lookup_text(path, hops),
+            (Some(Export::Imported(path)), Some(inner)) => self.lookup_text(&format!("{path}.{inner}"), hops),
+            _ => Value::Unknown,
+        }
+    }
+
+    fn file(&self, id: FileId) -> Option<&FileSummary> {
+        self.files.get(id.0 as usize)
+    }
+
+    fn class(&self, file: FileId, id: ClassId) -> Option<&ClassSummary> {
+        self.file(file)?.classes.get(id.0 as usize)
+    }
+
+    /// What a function returns.
+    pub(crate) fn returns(&self, file: FileId, id: FunctionId) -> Value {
+        self.file(file).and_then(|it| it.functions.get(id.0 as usize)).cloned().unwrap_or_default()
+    }
+
+    /// How a function's decorators set recording.
+    pub(crate) fn decorated(&self, file: FileId, id: FunctionId) -> Option<Grad> {
+        self.file(file)?.decorated.get(id.0 as usize).copied().flatten()
+    }
+
+    /// The class and its bases in the project, and the dotted names of those that are not of it.
+    fn lineage(&self, class: &Class) -> (Vec<(FileId, ClassId)>, Vec<String>) {
+        let mut own = Vec::new();
+        let mut foreign = Vec::new();
+        let mut waiting = vec![class.clone()];
+        while let Some(class) = waiting.pop() {
+            match class {
+                Class::External(path) => match self.lookup_text(&path, HOPS) {
+                    Value::Type(found) => waiting.push(found),
+                    _ => foreign.push(path.to_string()),
+                },
+                Class::Project(file, id) => {
+                    if own.contains(&(file, id)) || own.len() > 64 {
+                        continue;
+                    }
+                    own.push((file, id));
+                    for base in self.class(file, id).into_iter().flat_map(|it| &it.bases) {
+                        waiting.push(match base {
+                            Base::Own(id) => Class::Project(file, *id),
+                            Base::Imported(path) => Class::External(path.as_str().into()),
+                        });
+                    }
+                }
+            }
+        }
+        (own, foreign)
+    }
+
+    /// The dotted names of the bases of a class that are not of the project, directly or by way of others.
+    pub(crate) fn foreign_bases(&self, class: &Class) -> Vec<String> {
+        self.lineage(class).1
+    }
+
+    /// Whether a class is one of modules (`torch.nn.Module` and what derives from it).
+    pub(crate) fn is_module(&self, class: &Class) -> bool {
+        self.lineage(class).1.iter().any(|it| catalogue_is_module(it))
+    }
+
+    /// A method of a class, its own or inherited.
+    pub(crate) fn method(&self, class: &Class, name: &str) -> Option<(FileId, FunctionId)> {
+        let (own, _) = self.lineage(class);
+        own.into_iter().find_map(|(file, id)| Some((file, *self.class(file, id)?.methods.get(name)?)))
+    }
+
+    /// What an attribute of instances of a class is.
+    pub(crate) fn attribute(&self, class: &Class, name: &str) -> Value {
+        let (own, _) = self.lineage(class);
+        own.into_iter()
+            .find_map(|(file, id)| {
+                let class = self.class(file, id)?;
+                class
+                    .attributes
+                    .get(name)
+                    .cloned()
+                    .or_else(|| class.methods.get(name).map(|it| Value::Function(file, *it)))
+            })
+            .unwrap_or_default()
+    }
+}
