@@ -197,8 +197,9 @@ impl SourceKind {
 }
 
 fn notebook(json: &str) -> Result<Notebook, Unreadable> {
-    let notebook = Notebook::from_source_code(json)
-        .map_err(|error| Unreadable(format!("not a notebook that can be read: {}", lower_case(&error.to_string()))))?;
+    let notebook = Notebook::from_source_code(json).map_err(|error| {
+        Unreadable(format!("not a notebook that can be read: {}", lower_case(&error.to_string())))
+    })?;
     if !notebook.is_python_notebook() {
         return Err(Unreadable("a notebook of another language than Python".into()));
     }

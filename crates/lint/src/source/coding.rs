@@ -12,11 +12,16 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How the characters of one file are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
-    Utf8 { marked: bool },
+    Utf8 {
+        marked: bool,
+    },
     Latin1,
     Ascii,
     /// `exact`: encoding what was decoded gives the bytes of the file.
-    Other { encoding: &'static Encoding, exact: bool },
+    Other {
+        encoding: &'static Encoding,
+        exact: bool,
+    },
 }
 
 /// The text of a file that says itself how it is stored.
@@ -25,8 +30,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(String, Coding), Unreadable> {
         return decode_utf8(bytes);
     };
     let marked = bytes.starts_with(BYTE_ORDER_MARK);
-    let coding = coding_named(&name)
-        .ok_or_else(|| Unreadable(format!("it is declared to be stored as `{name}`, which is not supported")))?;
+    let coding = coding_named(&name).ok_or_else(|| {
+        Unreadable(format!("it is declared to be stored as `{name}`, which is not supported"))
+    })?;
     if marked && !matches!(coding, Coding::Utf8 { .. }) {
         return Err(Unreadable(format!(
             "it begins with a byte order mark of UTF-8 and is declared to be stored as `{name}`"
@@ -89,7 +95,8 @@ impl Coding {
     }
 
     pub(super) fn encode(self, text: &str) -> Result<Vec<u8>, Unreadable> {
-        let unencodable = || Unreadable("its encoding has no bytes for a character of the edited text".to_owned());
+        let unencodable =
+            || Unreadable("its encoding has no bytes for a character of the edited text".to_owned());
         match self {
             Self::Utf8 { .. } => Ok([self.byte_order_mark(), text.as_bytes()].concat()),
             Self::Latin1 => {
@@ -156,10 +163,13 @@ fn name_in_comment(comment: &[u8]) -> Option<String> {
 /// Python's names of encodings, of which the standard of the web knows most under the same ones.
 fn coding_named(name: &str) -> Option<Coding> {
     let name = name.to_ascii_lowercase().replace('_', "-");
-    let is_or_begins = |short: &str| name.strip_prefix(short).is_some_and(|it| it.is_empty() || it.starts_with('-'));
+    let is_or_begins =
+        |short: &str| name.strip_prefix(short).is_some_and(|it| it.is_empty() || it.starts_with('-'));
     let web = match &*name {
         "utf8" | "utf" | "u8" | "cp65001" => return Some(Coding::Utf8 { marked: false }),
-        "latin1" | "iso8859-1" | "iso8859" | "8859" | "l1" | "latin" | "cp819" => return Some(Coding::Latin1),
+        "latin1" | "iso8859-1" | "iso8859" | "8859" | "l1" | "latin" | "cp819" => {
+            return Some(Coding::Latin1);
+        }
         "ascii" | "us-ascii" | "646" | "ansi-x3.4-1968" | "iso646-us" | "us" => return Some(Coding::Ascii),
         _ if is_or_begins("utf-8") => return Some(Coding::Utf8 { marked: false }),
         _ if ["latin-1", "iso-8859-1", "iso-latin-1"].into_iter().any(is_or_begins) => {

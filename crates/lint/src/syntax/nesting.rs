@@ -19,10 +19,11 @@ pub(crate) const DEEPEST: u32 = 1_000;
 
 /// As many tokens that could nest are parsed without a look at them first: what the parser then needs of stack, and
 /// what it takes to drop the tree, is affordable.
-const AFFORDABLE: u32 = 50_000;
+const AFFORDABLE: u32 = 30_000;
 
-/// Enough to drop a tree of [`AFFORDABLE`] levels: measured in a build without optimization, four times over.
-const STACK_TO_DROP: usize = 256 << 20;
+/// What one level takes at most of the stack, in a build without optimization: the parser grows its stack in most of
+/// its recursions, but not in all (the defaults of a `lambda`'s parameters), and dropping recurses as deep.
+const STACK_PER_LEVEL: usize = 8 << 10;
 
 /// Enough to walk a tree of [`DEEPEST`] levels with frames of 16 KiB.
 const STACK_TO_WALK: usize = 16 << 20;
@@ -38,10 +39,16 @@ pub(super) fn guard(
     source_type: PySourceType,
     parse: impl FnOnce() -> Parsed<ModModule>,
 ) -> Result<Parsed<ModModule>, Problem> {
-    if most_tokens_that_nest(text) > AFFORDABLE && bound_of_text(text, source_type) > AFFORDABLE {
+    let mut most = most_tokens_that_nest(text);
+    if most > AFFORDABLE {
+        most = bound_of_text(text, source_type);
+    }
+    if most > AFFORDABLE {
         return Err(too_deep(None));
     }
-    let parsed = parse();
+    // Only reserved: pages that no frame touches cost nothing.
+    let stack = (most as usize * STACK_PER_LEVEL).max(STACK_TO_WALK);
+    let parsed = stacker::maybe_grow(stack, stack, parse);
     // Where the syntax is broken, the parser may see brackets otherwise than the bound does.
     if parsed.errors().is_empty() && bound_of(parsed.tokens().iter().map(|it| it.kind())) <= DEEPEST {
         return Ok(parsed);
@@ -49,7 +56,7 @@ pub(super) fn guard(
     match first_too_deep(&parsed) {
         None => Ok(parsed),
         Some(range) => {
-            stacker::grow(STACK_TO_DROP, || drop(parsed));
+            stacker::grow(stack, || drop(parsed));
             Err(too_deep(Some(range)))
         }
     }
@@ -64,7 +71,9 @@ fn most_tokens_that_nest(text: &str) -> u32 {
     let mut before = b' ';
     let mut count = 0_u32;
     for &byte in text.as_bytes() {
-        count += u32::from(byte.is_ascii_punctuation() | (byte.is_ascii_whitespace() & !before.is_ascii_whitespace()));
+        count += u32::from(
+            byte.is_ascii_punctuation() | (byte.is_ascii_whitespace() & !before.is_ascii_whitespace()),
+        );
         before = byte;
     }
     count
