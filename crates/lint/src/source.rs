@@ -4,7 +4,9 @@ mod coding;
 
 use std::sync::OnceLock;
 
-use crate::syntax::{LineIndex, Notebook, OneIndexed, PySourceType, SourceMap, TextSize, lower_case};
+use crate::syntax::{
+    LineIndex, Notebook, OneIndexed, PySourceType, SourceMap, TextRange, TextSize, lower_case,
+};
 
 use coding::Coding;
 
@@ -120,12 +122,24 @@ impl Source {
         Some(line.strip_suffix("\r\n").or_else(|| line.strip_suffix(['\r', '\n'])).unwrap_or(line))
     }
 
+    /// A line of [`text`](Self::text) without its end; empty at the end of the text if there is no such line.
+    pub(crate) fn line_range(&self, line: u32) -> TextRange {
+        let text = self.text();
+        let row = OneIndexed::new(line as usize).filter(|row| row.get() <= self.lines().line_count());
+        row.map_or_else(
+            || TextRange::empty(self.end()),
+            |row| {
+                let start = self.lines().line_start(row, text);
+                let length = self.line_text(line).map_or(0, str::len);
+                TextRange::at(start, TextSize::try_from(length).unwrap_or_default())
+            },
+        )
+    }
+
     /// Where cells begin, and the end of the text. Of what is no notebook: the two ends of the text.
     pub(crate) fn bounds(&self) -> Vec<TextSize> {
         match &self.content {
-            Content::Plain { text, .. } => {
-                vec![TextSize::default(), TextSize::try_from(text.len()).unwrap_or_default()]
-            }
+            Content::Plain { .. } => vec![TextSize::default(), self.end()],
             Content::Notebook { notebook, .. } => notebook.cell_offsets().to_vec(),
         }
     }
@@ -171,6 +185,10 @@ impl Source {
             SourceKind::Stub => PySourceType::Stub,
             SourceKind::Notebook => PySourceType::Ipynb,
         }
+    }
+
+    fn end(&self) -> TextSize {
+        TextSize::try_from(self.text().len()).unwrap_or_default()
     }
 
     fn lines(&self) -> &LineIndex {
