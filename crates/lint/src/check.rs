@@ -7,11 +7,13 @@ use crate::{
     diagnostic::Diagnostic,
     facts::Facts,
     flow::{follow, value::FileId},
+    modules::module_names,
     names::{Names, collect},
     project::{FileSummary, Project},
     rule::{Rule, rules},
     source::Source,
-    syntax::{Parsed, TextRange},
+    suppress::Suppressions,
+    syntax::{TextRange, syntax_errors, with_deep_stack},
 };
 
 /// Which rules run.
@@ -61,52 +63,74 @@ pub struct Problem {
 
 /// Checks `sources`, which belong to one project; the answers are in their order. `done` is called once for each file.
 pub fn check(sources: &[Source], selection: &Selection, done: &(dyn Fn() + Sync)) -> Vec<Checked> {
-    let modules = crate::modules::module_names(sources);
-    let parsed: Vec<Parsed> = sources.par_iter().map(crate::syntax::parse).collect();
+    let modules = module_names(sources);
+    let parsed: Vec<_> = sources.par_iter().map(Source::parse).collect();
     let names: Vec<Names<'_>> = parsed
         .par_iter()
         .zip(&modules)
-        .map(|(parsed, module)| collect(parsed.body(), &module.name, module.is_package))
+        .map(|(parsed, module)| {
+            let body = parsed.as_ref().map_or(&[][..], |it| &it.syntax().body);
+            with_deep_stack(|| collect(body, &module.name, module.is_package))
+        })
         .collect();
-    let follow_all = |project: &Project| -> Vec<Facts<'_>> {
+    let (facts, project) = follow_project(&names);
+    let rules: Vec<_> = selection.rules().collect();
+    (0..sources.len())
+        .into_par_iter()
+        .map(|index| {
+            let source = &sources[index];
+            let parsed = match &parsed[index] {
+                Ok(parsed) => parsed,
+                Err(problem) => {
+                    done();
+                    return Checked { problems: vec![problem.clone()], ..Checked::default() };
+                }
+            };
+            let context = Context {
+                source,
+                file: FileId(index as u32),
+                names: &names[index],
+                facts: &facts[index],
+                project: &project,
+            };
+            let mut found = Vec::new();
+            with_deep_stack(|| {
+                for rule in &rules {
+                    (rule.check)(&context, &mut found);
+                }
+            });
+            found.sort_by_key(|it| (it.range.start(), it.range.end(), it.rule.code));
+            let mut problems = syntax_errors(parsed);
+            let (diagnostics, suppressed, wrong) = Suppressions::of(source, parsed).apply(found, selection);
+            problems.extend(wrong);
+            done();
+            Checked { diagnostics, suppressed, problems }
+        })
+        .collect()
+}
+
+/// Follows the code of all files: once for what each says by itself, and again with what the others say.
+fn follow_project<'a>(names: &[Names<'a>]) -> (Vec<Facts<'a>>, Project) {
+    let follow_all = |project: &Project| -> Vec<Facts<'a>> {
         names
             .par_iter()
             .enumerate()
             .map(|(index, names)| follow(FileId(index as u32), names, project))
             .collect()
     };
-    let summarise = |facts: &[Facts<'_>]| {
+    let summarise = |facts: &[Facts<'a>]| {
         let files: Vec<_> =
             names.par_iter().zip(facts).map(|(names, facts)| FileSummary::of(names, facts)).collect();
         Project::of(files)
     };
     let mut facts = follow_all(&Project::default());
     let mut project = summarise(&facts);
-    if sources.len() > 1 {
+    if names.len() > 1 {
         facts = follow_all(&project);
         project = summarise(&facts);
     }
     for (index, (names, facts)) in names.iter().zip(&facts).enumerate() {
         project.add_calls(FileId(index as u32), names, facts);
     }
-    let (project, rules) = (&project, selection.rules().collect::<Vec<_>>());
-    (0..sources.len())
-        .into_par_iter()
-        .map(|index| {
-            let context = Context {
-                source: &sources[index],
-                file: FileId(index as u32),
-                names: &names[index],
-                facts: &facts[index],
-                project,
-            };
-            let mut diagnostics = Vec::new();
-            for rule in &rules {
-                (rule.check)(&context, &mut diagnostics);
-            }
-            diagnostics.sort_by_key(|it| (it.range.start(), it.range.end(), it.rule.code));
-            done();
-            Checked { diagnostics, ..Checked::default() }
-        })
-        .collect()
+    (facts, project)
 }

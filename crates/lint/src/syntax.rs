@@ -1,89 +1,66 @@
 //! Python's syntax: the only module that names the crates of Ruff, so that a new release of them is one file's work.
 
+mod nesting;
+mod search;
+
 pub(crate) use ruff_python_ast::{self as ast, visitor};
+pub(crate) use ruff_text_size::TextLen;
 pub use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use ast::Expr;
-use visitor::Visitor;
+pub(crate) use nesting::with_deep_stack;
+pub(crate) use ruff_diagnostics::SourceMap;
+pub(crate) use ruff_notebook::Notebook;
+pub(crate) use ruff_python_ast::{
+    ModModule, PySourceType,
+    token::{Token, TokenKind, Tokens},
+};
+pub(crate) use ruff_python_parser::Parsed;
+pub(crate) use ruff_source_file::{LineIndex, OneIndexed};
+pub(crate) use search::{ZERO, bool_literal, int_literal, is_same_place, mentions, text_literal};
 
-/// The beginning of every file.
-pub(crate) const ZERO: TextSize = TextSize::new(0);
+use ruff_python_parser::{ParseOptions, parse_cells_unchecked, parse_unchecked_source};
 
-/// Whether two expressions name the same variable, attribute or item, as far as their text tells.
-pub(crate) fn is_same_place(a: &Expr, b: &Expr) -> bool {
-    match (a, b) {
-        (Expr::Name(a), Expr::Name(b)) => a.id == b.id,
-        (Expr::Attribute(a), Expr::Attribute(b)) => {
-            a.attr.id == b.attr.id && is_same_place(&a.value, &b.value)
-        }
-        (Expr::Subscript(a), Expr::Subscript(b)) => {
-            is_same_place(&a.value, &b.value)
-                && ast::comparable::ComparableExpr::from(&*a.slice)
-                    == ast::comparable::ComparableExpr::from(&*b.slice)
-        }
-        _ => false,
+use crate::{
+    check::Problem,
+    source::{Source, SourceKind},
+};
+
+impl Source {
+    /// The tree and the tokens, whatever the text: where it is no Python the parser recovers, see [`syntax_errors`].
+    ///
+    /// A file whose tree would be so deep that walking it could exhaust the stack is refused.
+    pub(crate) fn parse(&self) -> Result<Parsed<ModModule>, Problem> {
+        nesting::guard(self.text(), self.source_type(), || match self.kind() {
+            // One by one: what one cell leaves open says nothing about the next.
+            SourceKind::Notebook => parse_cells_unchecked(
+                self.text(),
+                self.bounds().windows(2).filter_map(|bounds| match bounds {
+                    [start, end] => Some(TextRange::new(*start, end.checked_sub(1.into())?)),
+                    _ => None,
+                }),
+                &ParseOptions::from(PySourceType::Ipynb),
+            ),
+            SourceKind::Module | SourceKind::Stub => parse_unchecked_source(self.text(), self.source_type()),
+        })
     }
 }
 
-/// Whether `expr` or a part of it is like that; functions within are part of it.
-pub(crate) fn mentions(expr: &Expr, is_meant: &dyn Fn(&Expr) -> bool) -> bool {
-    struct Search<'f> {
-        is_meant: &'f dyn Fn(&Expr) -> bool,
-        found: bool,
-    }
-    impl<'a> Visitor<'a> for Search<'_> {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            if self.found || (self.is_meant)(expr) {
-                self.found = true;
-            } else {
-                visitor::walk_expr(self, expr);
-            }
-        }
-    }
-    let mut search = Search { is_meant, found: false };
-    search.visit_expr(expr);
-    search.found
+/// What is no Python, in order of place.
+pub(crate) fn syntax_errors(parsed: &Parsed<ModModule>) -> Vec<Problem> {
+    let mut problems: Vec<_> = parsed
+        .errors()
+        .iter()
+        .map(|error| Problem {
+            range: Some(error.location),
+            message: format!("syntax error: {}", lower_case(&error.error.to_string())),
+        })
+        .collect();
+    problems.sort_by_key(|problem| problem.range.map(|range| (range.start(), range.end())));
+    problems
 }
 
-/// The number that a literal is, a sign in front of it included.
-pub(crate) fn int_literal(expr: &Expr) -> Option<i64> {
-    match expr {
-        Expr::NumberLiteral(it) => match &it.value {
-            ast::Number::Int(int) => int.as_i64(),
-            _ => None,
-        },
-        Expr::UnaryOp(it) if it.op == ast::UnaryOp::USub => int_literal(&it.operand).map(i64::wrapping_neg),
-        _ => None,
-    }
-}
-
-/// The text that a literal is.
-pub(crate) fn text_literal(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::StringLiteral(it) => Some(it.value.to_str()),
-        _ => None,
-    }
-}
-
-/// The truth that a literal is.
-pub(crate) fn bool_literal(expr: &Expr) -> Option<bool> {
-    match expr {
-        Expr::BooleanLiteral(it) => Some(it.value),
-        _ => None,
-    }
-}
-
-/// A source after parsing.
-pub(crate) struct Parsed(ruff_python_parser::Parsed<ast::ModModule>);
-
-impl Parsed {
-    /// The statements of the module.
-    pub(crate) fn body(&self) -> &[ast::Stmt] {
-        &self.0.syntax().body
-    }
-}
-
-/// Parses a source; what cannot be read of it is left out.
-pub(crate) fn parse(source: &crate::source::Source) -> Parsed {
-    Parsed(ruff_python_parser::parse_unchecked_source(source.text(), ast::PySourceType::Python))
+/// Ruff's sentences begin in upper case.
+pub(crate) fn lower_case(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }

@@ -25,7 +25,8 @@ struct File {
 }
 
 fn read(rule: &Rule) -> Vec<Case> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("specs").join(format!("{}-{}.md", rule.code, rule.name));
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("specs").join(format!("{}-{}.md", rule.code, rule.name));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut cases: Vec<Case> = Vec::new();
     let mut lines = text.lines();
@@ -34,14 +35,16 @@ fn read(rule: &Rule) -> Vec<Case> {
             cases.push(Case { title: title.to_owned(), files: Vec::new() });
         }
         let Some(info) = line.strip_prefix("```python") else { continue };
-        let case = cases.last_mut().unwrap_or_else(|| panic!("{}: code before the first heading", path.display()));
+        let case =
+            cases.last_mut().unwrap_or_else(|| panic!("{}: code before the first heading", path.display()));
         let code: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
         if info.trim() == "fixed" {
             let file = case.files.last_mut().expect("a fixed block follows the block that it fixes");
             file.fixed = Some(code.join("\n") + "\n");
             continue;
         }
-        let name = info.trim().strip_prefix("file=").map_or(format!("case{}.py", case.files.len()), str::to_owned);
+        let name =
+            info.trim().strip_prefix("file=").map_or(format!("case{}.py", case.files.len()), str::to_owned);
         let mut file = File { name, ..File::default() };
         for (index, line) in code.iter().enumerate() {
             let (code, marker) = match line.split_once(&format!("# {}", rule.code)) {
@@ -85,7 +88,9 @@ fn check_rule(rule: &'static Rule) -> Vec<String> {
             let told_lines: BTreeSet<u32> = told.iter().map(|it| it.0).collect();
             let expected_lines: BTreeSet<u32> = file.expected.iter().map(|it| it.0).collect();
             if told_lines != expected_lines {
-                wrong.push(format!("{place}: lines {told_lines:?} are reported, {expected_lines:?} should be"));
+                wrong.push(format!(
+                    "{place}: lines {told_lines:?} are reported, {expected_lines:?} should be"
+                ));
             }
             for (line, severity) in &file.expected {
                 if let Some(severity) = severity
@@ -106,7 +111,9 @@ fn check_rule(rule: &'static Rule) -> Vec<String> {
             }
         }
         if case.files.iter().any(|it| it.fixed.is_some()) {
-            for (file, fixed) in case.files.iter().zip(fix(sources, &selection, Applicability::Unsafe, &|| {})) {
+            for (file, fixed) in
+                case.files.iter().zip(fix(sources, &selection, Applicability::Unsafe, &|| {}))
+            {
                 let expected = file.fixed.as_ref().unwrap_or(&file.code);
                 if fixed.source.text() != expected {
                     wrong.push(format!("{place}: the fix makes of it\n{}", fixed.source.text()));
@@ -120,8 +127,10 @@ fn check_rule(rule: &'static Rule) -> Vec<String> {
 #[test]
 fn every_rule_does_what_its_specification_says() {
     let only = std::env::var("RULE").ok();
-    let wrong: Vec<String> =
-        rules().filter(|it| only.as_deref().is_none_or(|only| it.code.starts_with(only))).flat_map(check_rule).collect();
+    let wrong: Vec<String> = rules()
+        .filter(|it| only.as_deref().is_none_or(|only| it.code.starts_with(only)))
+        .flat_map(check_rule)
+        .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
@@ -136,7 +145,8 @@ fn the_examples_of_every_page_are_true() {
                 wrong.push(format!("{}: has no \"{heading}\"", rule.code));
             }
         }
-        let blocks: Vec<&str> = page.split("```python\n").skip(1).filter_map(|it| it.split("```").next()).collect();
+        let blocks: Vec<&str> =
+            page.split("```python\n").skip(1).filter_map(|it| it.split("```").next()).collect();
         let [bad, good] = blocks[..] else {
             wrong.push(format!("{}: needs an example and what to use instead", rule.code));
             continue;
@@ -146,7 +156,12 @@ fn the_examples_of_every_page_are_true() {
             let source = Source::read("example.py", code.as_bytes()).unwrap();
             let found = check(&[source], &selection, &|| {});
             if found[0].diagnostics.is_empty() == is_bad {
-                wrong.push(format!("{}: the {} example is{} reported", rule.code, if is_bad { "first" } else { "second" }, if is_bad { " not" } else { "" }));
+                wrong.push(format!(
+                    "{}: the {} example is{} reported",
+                    rule.code,
+                    if is_bad { "first" } else { "second" },
+                    if is_bad { " not" } else { "" }
+                ));
             }
         }
     }

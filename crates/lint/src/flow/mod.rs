@@ -19,7 +19,10 @@ use crate::{
     facts::{Branch, Facts, FunctionFacts, Grad, Position},
     names::{ClassId, Definition, FunctionId, FunctionNode, LoopId, Names, ScopeId, ScopeKind},
     project::Project,
-    syntax::ast::{self, Expr, Stmt},
+    syntax::{
+        ast::{self, Expr, Stmt},
+        with_deep_stack,
+    },
 };
 use value::{Class, FileId, Graph, Size, Tensor, Value};
 
@@ -190,7 +193,8 @@ impl<'a> Flow<'a, '_, '_> {
         let quiet = std::mem::replace(&mut self.quiet, false);
         let depth = std::mem::replace(&mut self.depth, 0);
         self.frames.push(frame);
-        match function.node {
+        // Functions are followed from within calls, which may themselves lie deep in a tree.
+        with_deep_stack(|| match function.node {
             FunctionNode::Lambda(lambda) => {
                 let value = self.value(&lambda.body);
                 self.frame().returns = Some(value);
@@ -198,7 +202,7 @@ impl<'a> Flow<'a, '_, '_> {
             node => {
                 self.follow_statements(node.body());
             }
-        }
+        });
         // Functions within see what this one's names hold in the end.
         let inner: Vec<FunctionId> = (0..self.names.functions.len() as u32)
             .map(FunctionId)
