@@ -1,6 +1,8 @@
 //! What a rule may look at: the facts of one file, and judgements that several rules need.
 
 mod bounds;
+mod cases;
+mod edits;
 mod gradients;
 mod repetition;
 mod text;
@@ -14,8 +16,10 @@ use crate::{
     syntax::ast::Expr,
 };
 
+pub(crate) use cases::{Case, Kind, is_copy};
 pub(crate) use gradients::Release;
-pub(crate) use repetition::Repetition;
+pub(crate) use repetition::{Repetition, Rounds};
+pub(crate) use text::needs_parentheses;
 
 /// Everything that is known about one file.
 pub(crate) struct Context<'a> {

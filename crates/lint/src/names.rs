@@ -98,7 +98,7 @@ pub(crate) enum Definition<'a> {
     /// `import a.b as name`, `from a import b as name`
     Import(Path<'a>),
     /// `name = value`, in this loop
-    Value(&'a ast::Expr, Option<LoopId>),
+    Value(&'a Expr, Option<LoopId>),
     /// `name += …`, `name: T`, part of an unpacking, `with … as name`, `except … as name`, a pattern
     Other(TextRange),
     /// `for name in …`, of a loop or a comprehension
@@ -111,7 +111,7 @@ pub(crate) enum Definition<'a> {
 /// One mention of a name or an attribute, and what is done with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Use<'a> {
-    pub(crate) expr: &'a ast::Expr,
+    pub(crate) expr: &'a Expr,
     pub(crate) usage: Usage<'a>,
     pub(crate) function: FunctionId,
     /// The innermost loop around it, in its function.
@@ -276,7 +276,7 @@ impl<'a> LoopNode<'a> {
     }
 
     /// What it goes over; nothing for `while`.
-    pub(crate) fn iterable(self) -> Option<&'a ast::Expr> {
+    pub(crate) fn iterable(self) -> Option<&'a Expr> {
         match self {
             Self::For(it) => Some(&it.iter),
             Self::While(_) => None,
@@ -284,7 +284,7 @@ impl<'a> LoopNode<'a> {
         }
     }
 
-    pub(crate) fn target(self) -> Option<&'a ast::Expr> {
+    pub(crate) fn target(self) -> Option<&'a Expr> {
         match self {
             Self::For(it) => Some(&it.target),
             Self::While(_) => None,
@@ -377,23 +377,23 @@ impl<'a> Names<'a> {
     }
 
     /// What an expression names by way of imports: `nn.Linear` is `torch.nn.Linear` after `from torch import nn`.
-    pub(crate) fn path(&self, scope: ScopeId, expr: &'a ast::Expr) -> Option<Path<'a>> {
+    pub(crate) fn path(&self, scope: ScopeId, expr: &'a Expr) -> Option<Path<'a>> {
         let mut attributes = Vec::new();
         let mut at = expr;
         let root = loop {
             match at {
-                ast::Expr::Attribute(it) => {
+                Expr::Attribute(it) => {
                     attributes.push(it.attr.as_str());
                     at = &it.value;
                 }
-                ast::Expr::Name(it) => break it.id.as_str(),
+                Expr::Name(it) => break it.id.as_str(),
                 _ => return None,
             }
         };
         let name = self.name(scope, root)?;
         // A name with more than one import (`try: import a as x / except: import b as x`) means the first.
         let mut path = name.definitions.iter().find_map(|it| match it {
-            Definition::Import(path) => Some(path.clone()),
+            Definition::Import(path) => Some(*path),
             _ => None,
         })?;
         for attribute in attributes.iter().rev() {

@@ -42,7 +42,7 @@ pub enum Framework {
     Jax,
     /// Jupyter notebooks.
     Notebook,
-    /// What serves models: FastAPI, Streamlit, vLLM, Ray, …
+    /// What serves models: `FastAPI`, Streamlit, vLLM, Ray, …
     Serving,
 }
 

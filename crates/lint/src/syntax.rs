@@ -4,7 +4,6 @@ mod nesting;
 mod search;
 
 pub(crate) use ruff_python_ast::{self as ast, visitor};
-pub(crate) use ruff_text_size::TextLen;
 pub use ruff_text_size::{Ranged, TextRange, TextSize};
 
 pub(crate) use nesting::with_deep_stack;
@@ -12,7 +11,7 @@ pub(crate) use ruff_diagnostics::SourceMap;
 pub(crate) use ruff_notebook::Notebook;
 pub(crate) use ruff_python_ast::{
     ModModule, PySourceType,
-    token::{Token, TokenKind, Tokens},
+    token::{Token, TokenKind},
 };
 pub(crate) use ruff_python_parser::Parsed;
 pub(crate) use ruff_source_file::{LineIndex, OneIndexed};

@@ -48,6 +48,7 @@ impl Context<'_> {
     }
 
     /// The expression as the object of a method: in parentheses if it needs them.
+    #[expect(dead_code)]
     pub(crate) fn as_receiver(&self, expr: &Expr) -> String {
         let text = self.text(expr);
         if needs_parentheses(expr) { format!("({text})") } else { text.to_owned() }

@@ -244,6 +244,7 @@ impl<'a> Flow<'a, '_, '_> {
                 });
                 written.unwrap_or_else(|| group.element.clone())
             }
+            object @ Value::Object(_) => self.element_of(&object),
             _ => Value::Unknown,
         }
     }

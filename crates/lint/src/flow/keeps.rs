@@ -188,7 +188,7 @@ impl<'a> Flow<'a, '_, '_> {
             }
         }
         let how = match (reference, carried) {
-            (Some(How::Chain), None) | (None, None) => return,
+            (Some(How::Chain) | None, None) => return,
             (Some(how), _) => how,
             (None, Some(_)) => How::Chain,
         };

@@ -143,15 +143,12 @@ impl<'a> Flow<'a, '_, '_> {
         let mut branches = vec![(Branch::If(&it.test), it.body.as_slice())];
         let mut has_else = false;
         for clause in &it.elif_else_clauses {
-            match &clause.test {
-                Some(test) => {
-                    self.value(test);
-                    branches.push((Branch::If(test), clause.body.as_slice()));
-                }
-                None => {
-                    has_else = true;
-                    branches.push((Branch::If(&it.test), clause.body.as_slice()));
-                }
+            if let Some(test) = &clause.test {
+                self.value(test);
+                branches.push((Branch::If(test), clause.body.as_slice()));
+            } else {
+                has_else = true;
+                branches.push((Branch::If(&it.test), clause.body.as_slice()));
             }
         }
         // The main program, which is what runs.
@@ -289,6 +286,10 @@ impl<'a> Flow<'a, '_, '_> {
         match iterable {
             Value::Group(group) => group.element.clone(),
             Value::Tensor(tensor) => Value::Tensor(tensor.clone()),
+            // `for layer in self.layers`
+            Value::Object(class) if self.is_module_here(class) => {
+                Value::Object(super::value::Class::External("torch.nn.Module".into()))
+            }
             _ => Value::Unknown,
         }
     }

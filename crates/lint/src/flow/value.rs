@@ -16,7 +16,7 @@ pub(crate) enum Value {
     /// Nothing.
     #[default]
     Unknown,
-    /// Numbers, text, `None`, shapes, devices, dtypes, arrays of NumPy: nothing that holds device memory or a graph.
+    /// Numbers, text, `None`, shapes, devices, dtypes, arrays of `NumPy`: nothing that holds device memory or a graph.
     Plain,
     Tensor(Tensor),
     /// Lists, tuples, dicts, sets, iterators.

@@ -191,7 +191,7 @@ impl<'a> Collector<'a> {
         let mut outwards = self.parents.iter().rev();
         match outwards.next() {
             Some(Expr::Attribute(attribute)) => match outwards.next() {
-                Some(Expr::Call(call)) if is_same(&call.func, *self.parents.last().unwrap_or(&expr)) => {
+                Some(Expr::Call(call)) if is_same(&call.func, self.parents.last().unwrap_or(&expr)) => {
                     Usage::Method { name: attribute.attr.as_str(), call }
                 }
                 _ => Usage::Attribute(attribute),
@@ -250,12 +250,11 @@ impl<'a> Collector<'a> {
     fn define_import(&mut self, it: &'a ast::StmtImport) {
         for alias in &it.names {
             let dotted = alias.name.as_str();
-            match &alias.asname {
-                Some(name) => self.define(name.as_str(), Definition::Import(Path::of(dotted))),
-                None => {
-                    let root = dotted.split('.').next().unwrap_or(dotted);
-                    self.define(root, Definition::Import(Path::of(root)));
-                }
+            if let Some(name) = &alias.asname {
+                self.define(name.as_str(), Definition::Import(Path::of(dotted)))
+            } else {
+                let root = dotted.split('.').next().unwrap_or(dotted);
+                self.define(root, Definition::Import(Path::of(root)));
             }
         }
     }
@@ -273,7 +272,7 @@ impl<'a> Collector<'a> {
             base.push(module.as_str());
         }
         for alias in &it.names {
-            let mut path = base.clone();
+            let mut path = base;
             path.push(alias.name.as_str());
             let name = alias.asname.as_ref().unwrap_or(&alias.name);
             self.define(name.as_str(), Definition::Import(path));

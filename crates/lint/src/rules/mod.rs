@@ -17,8 +17,32 @@ macro_rules! rules {
 }
 
 mod graph;
+mod hooks;
+mod jax;
+mod layers;
+mod lifecycles;
+mod loading;
+mod notebooks;
+mod onnxruntime;
+mod references;
+mod runtime;
+mod tensorflow;
 
 /// Every rule, in the order of codes.
 pub(crate) fn all() -> impl Iterator<Item = &'static Registered> {
-    [graph::RULES].into_iter().flatten()
+    [
+        graph::RULES,
+        references::RULES,
+        hooks::RULES,
+        loading::RULES,
+        lifecycles::RULES,
+        runtime::RULES,
+        layers::RULES,
+        tensorflow::RULES,
+        onnxruntime::RULES,
+        jax::RULES,
+        notebooks::RULES,
+    ]
+    .into_iter()
+    .flatten()
 }

@@ -1,4 +1,4 @@
-//! How the characters of a file are stored: PEP 263, as CPython reads it.
+//! How the characters of a file are stored: PEP 263, as `CPython` reads it.
 
 use encoding_rs::{DecoderResult, Encoding};
 

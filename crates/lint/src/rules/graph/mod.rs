@@ -1,3 +1,5 @@
 //! Autograd graphs that stay.
 
-rules!(accumulate_attached_loss);
+mod kept;
+
+rules!(append_attached_tensor);

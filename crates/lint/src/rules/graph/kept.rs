@@ -1,0 +1,95 @@
+//! What the rules about kept graphs say alike: why, how bad, and the `.detach()` that helps.
+
+use crate::{
+    context::{Case, Context, Release, Repetition, is_copy},
+    diagnostic::{Diagnostic, Severity},
+    facts::Hook,
+    fix::{Applicability, Edit, Fix},
+    flow::value::{Graph, Size, Value},
+    rule::Rule,
+    syntax::{Ranged, ast::Expr},
+};
+
+/// A diagnostic about a case, with its reasons.
+pub(super) fn report<'a>(
+    context: &Context<'a>,
+    rule: &'static Rule,
+    case: &Case<'a>,
+    severity: Severity,
+    message: String,
+) -> Diagnostic {
+    let keep = case.keep;
+    let mut diagnostic = Diagnostic::new(rule, severity, keep.range, message);
+    diagnostic = match case.repetition {
+        Repetition::Data(id) | Repetition::Loop(id) => {
+            let what = context.text(keep.target);
+            let node = context.names.the_loop(id).node;
+            let head = node.iterable().map_or(node.range(), Ranged::range);
+            diagnostic.because_of(head, format!("`{what}` outlives every round of this loop"))
+        }
+        Repetition::Called => {
+            let name = context.names.function(keep.at.function).name;
+            diagnostic.because(format!(
+                "`{name}` is called in a loop, and `{}` outlives the calls",
+                context.text(keep.target)
+            ))
+        }
+        Repetition::Hook(Hook::Forward) => {
+            diagnostic.because("it is a hook, which runs at every forward pass")
+        }
+        Repetition::Hook(Hook::Backward) => {
+            diagnostic.because("it is a hook, which runs at every backward pass")
+        }
+        Repetition::Framework => {
+            let name = context.names.function(keep.at.function).name;
+            diagnostic.because(format!("`{name}` runs at every step"))
+        }
+    };
+    match (case.graph, case.release) {
+        (Graph::Attached | Graph::Likely, Release::Kept) => {
+            diagnostic.because("no backward pass frees the graph that it drags along, so all activations of the step stay")
+        }
+        (Graph::Attached | Graph::Likely, Release::Released) => diagnostic.because(match case.size {
+            Size::Scalar => {
+                "its backward pass frees the activations; what stays is the number itself, 512 bytes on a GPU, and graph nodes on the host"
+            }
+            _ => "its backward pass frees the activations; the tensor itself and graph nodes on the host stay",
+        }),
+        (Graph::Attached | Graph::Likely, Release::Unknown) => {
+            diagnostic.because("a backward pass happens here, but what it frees is not understood")
+        }
+        _ => diagnostic,
+    }
+}
+
+/// `.detach()` behind what is kept, before a copy of it. Safe if it is surely a tensor and its gradient is not wanted.
+pub(super) fn detach(context: &Context<'_>, case: &Case<'_>) -> Option<Fix> {
+    if !matches!(case.keep.value, Value::Tensor(_)) {
+        return None;
+    }
+    let mut tensor = case.keep.kept;
+    // `out.cpu()` becomes `out.detach().cpu()`: the copy need not be recorded.
+    while is_copy(tensor) {
+        match tensor {
+            Expr::Call(call) => match &*call.func {
+                Expr::Attribute(it) => tensor = &it.value,
+                _ => break,
+            },
+            _ => break,
+        }
+    }
+    if matches!(tensor, Expr::Starred(_) | Expr::Await(_) | Expr::Named(_)) {
+        return None;
+    }
+    let applicability = if case.is_proven() && !context.reaches_backward(case.keep.root) {
+        Applicability::Safe
+    } else {
+        Applicability::Unsafe
+    };
+    let edits = if crate::context::needs_parentheses(tensor) {
+        vec![Edit::insert(tensor.start(), "("), Edit::insert(tensor.end(), ").detach()")]
+    } else {
+        vec![Edit::insert(tensor.end(), ".detach()")]
+    };
+    Some(Fix::new(applicability, "append `.detach()`, which lets go of the graph", edits))
+}

@@ -1,0 +1,3 @@
+//! Hooks, cycles and caches.
+
+rules!();

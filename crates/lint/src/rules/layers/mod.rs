@@ -1,0 +1,3 @@
+//! Hugging Face, Lightning, torchmetrics.
+
+rules!();

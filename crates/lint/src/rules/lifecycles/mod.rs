@@ -1,0 +1,3 @@
+//! Models, optimizers, checkpoints and their lifecycles.
+
+rules!();

@@ -1,0 +1,3 @@
+//! Data loading and host memory.
+
+rules!();

@@ -1,0 +1,3 @@
+//! Notebooks.
+
+rules!();

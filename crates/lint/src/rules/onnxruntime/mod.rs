@@ -1,0 +1,3 @@
+//! ONNX Runtime.
+
+rules!();

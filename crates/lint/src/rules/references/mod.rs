@@ -1,0 +1,3 @@
+//! References held by ordinary Python.
+
+rules!();

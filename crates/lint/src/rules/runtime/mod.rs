@@ -1,0 +1,3 @@
+//! Compilers, streams, process groups, profilers.
+
+rules!(stream_created_in_loop);

@@ -1,0 +1,3 @@
+//! TensorFlow and Keras.
+
+rules!();
