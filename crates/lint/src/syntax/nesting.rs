@@ -144,13 +144,15 @@ fn bound_of(tokens: impl Iterator<Item = TokenKind>) -> u32 {
                 _ => None,
             };
             if closer.is_some() {
+                // One for what the bracket belongs to, one for a tuple in it.
+                frame.chain += 1;
                 outside += frame.chain;
                 frames.push(Frame { closer, ..Frame::default() });
             }
         }
     }
-    // The statement and the names and numbers at the leaves.
-    deepest + 2
+    // The statement, a tuple without brackets, and the names and numbers at the leaves.
+    deepest + 3
 }
 
 /// The outermost place at which a tree is deeper than [`DEEPEST`]; descends no further than that.
