@@ -132,9 +132,8 @@ fn deep_and_large_is_refused_before_it_is_parsed() {
 fn cells_are_guarded_too() {
     let cell = repeated("[", "1", "]", 5_000);
     let json = format!(
-        r#"{{"cells": [{{"cell_type": "code", "execution_count": null, "metadata": {{}}, "outputs": [], "source": {:?}}}],
-            "metadata": {{}}, "nbformat": 4, "nbformat_minor": 4}}"#,
-        cell
+        r#"{{"cells": [{{"cell_type": "code", "execution_count": null, "metadata": {{}}, "outputs": [], "source": {cell:?}}}],
+            "metadata": {{}}, "nbformat": 4, "nbformat_minor": 4}}"#
     );
     assert_eq!(outcome("a.ipynb", json), "nested too deeply to be looked at: more than 1000 levels");
 }
