@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::{
+    calling::{Calling, FileCalls},
     context::Context,
     diagnostic::Diagnostic,
     facts::Facts,
@@ -74,6 +75,19 @@ pub fn check(sources: &[Source], selection: &Selection, done: &(dyn Fn() + Sync)
         })
         .collect();
     let (facts, project) = follow_project(&names);
+    let nobody = Calling::default();
+    let contexts: Vec<Context<'_>> = (0..sources.len())
+        .map(|index| Context {
+            source: &sources[index],
+            file: FileId(index as u32),
+            names: &names[index],
+            facts: &facts[index],
+            project: &project,
+            calling: &nobody,
+        })
+        .collect();
+    let calls: Vec<_> = contexts.par_iter().map(FileCalls::of).collect();
+    let calling = Calling::of(&calls);
     let rules: Vec<_> = selection.rules().collect();
     (0..sources.len())
         .into_par_iter()
@@ -86,13 +100,7 @@ pub fn check(sources: &[Source], selection: &Selection, done: &(dyn Fn() + Sync)
                     return Checked { problems: vec![problem.clone()], ..Checked::default() };
                 }
             };
-            let context = Context {
-                source,
-                file: FileId(index as u32),
-                names: &names[index],
-                facts: &facts[index],
-                project: &project,
-            };
+            let context = Context { calling: &calling, ..contexts[index] };
             let mut found = Vec::new();
             with_deep_stack(|| {
                 for rule in &rules {
@@ -128,9 +136,6 @@ fn follow_project<'a>(names: &[Names<'a>]) -> (Vec<Facts<'a>>, Project) {
     if names.len() > 1 {
         facts = follow_all(&project);
         project = summarise(&facts);
-    }
-    for (index, (names, facts)) in names.iter().zip(&facts).enumerate() {
-        project.add_calls(FileId(index as u32), names, facts);
     }
     (facts, project)
 }

@@ -8,6 +8,7 @@ mod repetition;
 mod text;
 
 use crate::{
+    calling::Calling,
     facts::{Call, Facts, Root},
     flow::value::{Class, FileId, Value},
     names::{Definition, FunctionId, Names, Path, ScopeId, Use},
@@ -28,6 +29,7 @@ pub(crate) struct Context<'a> {
     pub(crate) names: &'a Names<'a>,
     pub(crate) facts: &'a Facts<'a>,
     pub(crate) project: &'a Project,
+    pub(crate) calling: &'a Calling<'a>,
 }
 
 impl<'a> Context<'a> {

@@ -3,6 +3,7 @@
 //! Sources come as text; nothing here opens a file. [`check`] looks at all files of a project together.
 
 mod apply;
+mod calling;
 mod check;
 mod context;
 mod diagnostic;

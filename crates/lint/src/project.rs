@@ -3,12 +3,12 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    facts::{Callee, Facts, Grad},
+    facts::Facts,
     flow::{
         catalogue_is_module,
         value::{Class, FileId, Value},
     },
-    names::{ClassId, Definition, FunctionId, LoopId, Names, Path, ScopeId, Usage},
+    names::{ClassId, Definition, FunctionId, Names, Path, ScopeId, Usage, Use},
 };
 
 /// How far imports of imports and bases of bases are followed.
@@ -19,21 +19,8 @@ const HOPS: usize = 12;
 pub(crate) struct Project {
     modules: FxHashMap<String, FileId>,
     files: Vec<FileSummary>,
-    /// By name: how functions of this name are called, wherever that is understood or not.
-    callers: FxHashMap<String, Vec<Caller>>,
     /// Names of attributes that are emptied or given up somewhere: `….clear()`, `del ….x[i]`, `….x = []` outside `__init__`.
     pub(crate) emptied: FxHashSet<String>,
-}
-
-/// One place that calls a function of some name.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Caller {
-    pub(crate) file: FileId,
-    pub(crate) function: FunctionId,
-    /// The function that is certainly meant, if that is known.
-    pub(crate) callee: Option<(FileId, FunctionId)>,
-    pub(crate) in_loop: Option<LoopId>,
-    pub(crate) grad: Grad,
 }
 
 /// A file as seen from others.
@@ -42,8 +29,9 @@ pub(crate) struct FileSummary {
     module: String,
     exports: FxHashMap<String, Export>,
     functions: Vec<Value>,
-    decorated: Vec<Option<Grad>>,
     classes: Vec<ClassSummary>,
+    /// Attributes that it empties.
+    emptied: Vec<String>,
 }
 
 struct ClassSummary {
@@ -104,10 +92,27 @@ impl FileSummary {
             module: names.module.to_owned(),
             exports,
             functions: facts.functions.iter().map(|it| it.returns.clone()).collect(),
-            decorated: facts.functions.iter().map(|it| it.decorated).collect(),
             classes,
+            emptied: names
+                .attributes
+                .iter()
+                .filter(|(_, uses)| empties(names, uses))
+                .map(|(it, _)| (*it).to_owned())
+                .collect(),
         }
     }
+}
+
+/// Whether one of these uses takes out again what was put into an attribute, or gives it a new value.
+fn empties(names: &Names<'_>, uses: &[Use<'_>]) -> bool {
+    uses.iter().any(|it| match it.usage {
+        Usage::Method { name, .. } => {
+            matches!(name, "clear" | "pop" | "popleft" | "popitem" | "remove" | "discard")
+        }
+        Usage::ItemDeleted | Usage::Deleted => true,
+        Usage::Stored => names.function(it.function).name != "__init__",
+        _ => false,
+    })
 }
 
 impl Project {
@@ -115,63 +120,8 @@ impl Project {
     pub(crate) fn of(files: Vec<FileSummary>) -> Self {
         let modules =
             files.iter().enumerate().map(|(index, it)| (it.module.clone(), FileId(index as u32))).collect();
-        Self { modules, files, ..Self::default() }
-    }
-
-    /// Adds the calls of a file, and the attributes that it empties.
-    pub(crate) fn add_calls(&mut self, file: FileId, names: &Names<'_>, facts: &Facts<'_>) {
-        for call in &facts.calls {
-            let (name, callee) = match &call.callee {
-                Callee::Function(file, id) => (call.last_name(), Some((*file, *id))),
-                Callee::Method { name, value, .. } => {
-                    let callee = match value {
-                        Value::Object(class) => self.method(class, name),
-                        _ => None,
-                    };
-                    (*name, callee)
-                }
-                Callee::Object(Value::Object(class)) => {
-                    ("forward", self.method(class, "forward").or_else(|| self.method(class, "__call__")))
-                }
-                Callee::Class(class) => ("__init__", self.method(class, "__init__")),
-                Callee::External(path) => (path.last(), None),
-                _ => (call.last_name(), None),
-            };
-            if name.is_empty() {
-                continue;
-            }
-            let caller = Caller {
-                file,
-                function: call.at.function,
-                callee,
-                in_loop: call.at.in_loop,
-                grad: call.at.grad,
-            };
-            match self.callers.get_mut(name) {
-                Some(callers) => callers.push(caller),
-                None => {
-                    self.callers.insert(name.to_owned(), vec![caller]);
-                }
-            }
-        }
-        for (name, uses) in &names.attributes {
-            let is_emptied = uses.iter().any(|it| match it.usage {
-                Usage::Method { name, .. } => {
-                    matches!(name, "clear" | "pop" | "popleft" | "popitem" | "remove" | "discard")
-                }
-                Usage::ItemDeleted | Usage::Deleted => true,
-                Usage::Stored => names.function(it.function).name != "__init__",
-                _ => false,
-            });
-            if is_emptied {
-                self.emptied.insert((*name).to_owned());
-            }
-        }
-    }
-
-    /// How functions of this name are called.
-    pub(crate) fn callers(&self, name: &str) -> &[Caller] {
-        self.callers.get(name).map_or(&[], Vec::as_slice)
+        let emptied = files.iter().flat_map(|it| it.emptied.iter().cloned()).collect();
+        Self { modules, files, emptied }
     }
 
     /// What a dotted name means in the project; unknown if it is not of the project.
@@ -223,11 +173,6 @@ impl Project {
     /// What a function returns.
     pub(crate) fn returns(&self, file: FileId, id: FunctionId) -> Value {
         self.file(file).and_then(|it| it.functions.get(id.0 as usize)).cloned().unwrap_or_default()
-    }
-
-    /// How a function's decorators set recording.
-    pub(crate) fn decorated(&self, file: FileId, id: FunctionId) -> Option<Grad> {
-        self.file(file)?.decorated.get(id.0 as usize).copied().flatten()
     }
 
     /// The class and its bases in the project, and the dotted names of those that are not of it.

@@ -3,7 +3,7 @@
 use super::Context;
 use crate::{
     facts::{Grad, Position, Root},
-    flow::value::{FileId, Graph, Value},
+    flow::value::{Graph, Value},
     names::{FunctionId, Usage},
     syntax::{Ranged, ast},
 };
@@ -23,7 +23,7 @@ impl<'a> Context<'a> {
     /// Whether autograd records at a place; if its function does not say, its callers do.
     pub(crate) fn grad(&self, at: &Position<'_>) -> Grad {
         match at.grad {
-            Grad::AsCaller => self.grad_of_callers(self.file, at.function, 6),
+            Grad::AsCaller => self.calling.grad(self.file, at.function),
             grad => grad,
         }
     }
@@ -31,41 +31,6 @@ impl<'a> Context<'a> {
     /// Whether anything in a function shows that autograd must record in it.
     pub(crate) fn trains(&self, function: FunctionId) -> bool {
         self.facts.functions.get(function.0 as usize).is_some_and(|it| it.has_backward)
-    }
-
-    fn grad_of_callers(&self, file: FileId, function: FunctionId, hops: u32) -> Grad {
-        if file != self.file {
-            return self.project.decorated(file, function).unwrap_or(Grad::Unknown);
-        }
-        if self.trains(function) {
-            return Grad::On;
-        }
-        let Some(hops) = hops.checked_sub(1) else { return Grad::Unknown };
-        let own = self.names.function(function);
-        if own.name.is_empty() || own.parent.is_some_and(|it| it != FunctionId::MODULE && own.class.is_none())
-        {
-            // A lambda or a function within a function: called by who knows whom.
-            return Grad::Unknown;
-        }
-        let mut all_on = true;
-        let mut any_known = false;
-        for caller in self.project.callers(own.name) {
-            let is_meant = caller.callee == Some((file, function));
-            if caller.callee.is_some() && !is_meant {
-                continue;
-            }
-            let grad = match caller.grad {
-                Grad::AsCaller if caller.file == file && caller.function == function => continue,
-                Grad::AsCaller => self.grad_of_callers(caller.file, caller.function, hops),
-                grad => grad,
-            };
-            any_known |= is_meant;
-            if grad == Grad::Off && is_meant {
-                return Grad::Off;
-            }
-            all_on &= grad == Grad::On;
-        }
-        if any_known && all_on { Grad::On } else { Grad::Unknown }
     }
 
     /// Whether a value drags a graph along: what is known of it, and of recording where it was made.

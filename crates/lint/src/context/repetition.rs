@@ -2,8 +2,9 @@
 
 use super::Context;
 use crate::{
+    calling::Repeated,
     facts::{Hook, Keep, Position},
-    flow::value::{Class, FileId, Value},
+    flow::value::{Class, Value},
     names::{FunctionId, LoopId, LoopNode},
     syntax::{
         ast::{self, Expr},
@@ -78,50 +79,27 @@ impl<'a> Context<'a> {
 
     /// Whether a function runs again and again.
     pub(crate) fn repetition_of_function(&self, function: FunctionId) -> Option<Repetition> {
-        self.repeats(self.file, function, 5)
+        Some(match self.calling.repeated(self.file, function)? {
+            Repeated::Called => Repetition::Called,
+            Repeated::Hook(hook) => Repetition::Hook(hook),
+            Repeated::Framework => Repetition::Framework,
+        })
     }
 
-    fn repeats(&self, file: FileId, function: FunctionId, hops: u32) -> Option<Repetition> {
-        let hops = hops.checked_sub(1)?;
-        if file != self.file || function == FunctionId::MODULE {
-            return None;
-        }
+    /// Whether a function is called by its name where it is defined, rather than passed on.
+    pub(crate) fn is_called_by_name(&self, function: FunctionId) -> bool {
         let own = self.names.function(function);
-        if let Some(hook) = self.facts.functions.get(function.0 as usize).and_then(|it| it.hook) {
-            return Some(Repetition::Hook(hook));
-        }
-        if let Some(class) = own.class
-            && self.is_called_by_framework(class, own.name)
-        {
-            return Some(Repetition::Framework);
-        }
-        if own.name.is_empty() || own.name == "__init__" {
-            return None;
-        }
-        for caller in self.project.callers(own.name) {
-            let is_meant = caller.callee == Some((file, function));
-            if !is_meant {
-                continue;
-            }
-            if caller.file == self.file {
-                let in_loop = self
-                    .names
-                    .loops_from(caller.in_loop)
-                    .any(|id| matches!(self.rounds(id), Rounds::Data | Rounds::Unknown));
-                if in_loop {
-                    return Some(Repetition::Called);
-                }
-                if caller.function != function && self.repeats(file, caller.function, hops).is_some() {
-                    return Some(Repetition::Called);
-                }
-            } else if caller.in_loop.is_some() {
-                return Some(Repetition::Called);
-            }
-        }
-        None
+        let Some(parent) = own.parent else { return true };
+        let scope = self.names.function(parent).scope;
+        self.names.scope(scope).names.get(own.name).is_some_and(|it| {
+            !it.uses.is_empty() && it.uses.iter().all(|it| matches!(it.usage, crate::names::Usage::Called(_)))
+        })
     }
 
-    fn is_called_by_framework(&self, class: crate::names::ClassId, method: &str) -> bool {
+    /// Whether a method is one that a framework calls at every step.
+    pub(crate) fn is_called_by_framework(&self, function: FunctionId) -> bool {
+        let own = self.names.function(function);
+        let (Some(class), method) = (own.class, own.name) else { return false };
         let bases = self.project.foreign_bases(&Class::Project(self.file, class));
         let has_base = |names: &[&str]| {
             bases.iter().any(|base| names.contains(&base.rsplit('.').next().unwrap_or(base)))

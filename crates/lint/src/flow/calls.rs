@@ -141,11 +141,11 @@ impl<'a> Flow<'a, '_, '_> {
                     other => other,
                 }
             }
-            Value::Group(group) => Value::Group(Arc::new(Group {
-                element: self.with_graph(&group.element, inputs),
-                parts: group.parts.iter().map(|it| self.with_graph(it, inputs)).collect(),
-                ..**group
-            })),
+            Value::Group(group) => {
+                let element = self.with_graph(&group.element, inputs);
+                let parts = group.parts.iter().map(|it| self.with_graph(it, inputs)).collect();
+                Value::Group(Arc::new(group.with(element, parts)))
+            }
             other => other.clone(),
         }
     }
@@ -213,11 +213,11 @@ impl<'a> Flow<'a, '_, '_> {
     /// What a module returns in a group is attached, if nothing says otherwise.
     fn attach_all(&mut self, value: &Value, inputs: &[Value]) -> Value {
         match value {
-            Value::Group(group) => Value::Group(Arc::new(Group {
-                element: self.attach_all(&group.element, inputs),
-                parts: group.parts.iter().map(|it| self.attach_all(it, inputs)).collect(),
-                ..**group
-            })),
+            Value::Group(group) => {
+                let element = self.attach_all(&group.element, inputs);
+                let parts = group.parts.iter().map(|it| self.attach_all(it, inputs)).collect();
+                Value::Group(Arc::new(group.with(element, parts)))
+            }
             Value::Unknown => {
                 let inputs: Vec<&Value> = inputs.iter().collect();
                 self.computed(Graph::Likely, Size::Unknown, &inputs)
@@ -377,12 +377,7 @@ impl<'a> Flow<'a, '_, '_> {
             "collections.deque" => {
                 let is_bounded = call.arguments.find_keyword("maxlen").is_some() || arguments.len() > 1;
                 let element = self.element_of(&first);
-                return Value::Group(Arc::new(Group {
-                    kind: GroupKind::List,
-                    element,
-                    parts: Vec::new(),
-                    is_bounded,
-                }));
+                return Value::Group(Arc::new(Group::new(GroupKind::List, element, Vec::new(), is_bounded)));
             }
             "collections.defaultdict" => {
                 let element = match call.arguments.args.first() {

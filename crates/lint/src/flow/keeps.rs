@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Flow,
-    value::{Graph, Group, GroupKind, Size, Value},
+    value::{Graph, GroupKind, Size, Value},
 };
 use crate::{
     facts::{Assignment, How, Keep, Root},
@@ -142,7 +142,7 @@ impl<'a> Flow<'a, '_, '_> {
         let group = self.value(target);
         let Value::Group(group) = group else { return };
         let element = if group.element.is_unknown() { value.clone() } else { group.element.join(value) };
-        let grown = Value::Group(Arc::new(Group { element, parts: Vec::new(), ..(*group).clone() }));
+        let grown = Value::Group(Arc::new(group.with(element, Vec::new())));
         match target {
             Expr::Name(name) => self.assign(name.id.as_str(), grown),
             Expr::Attribute(it) => {
@@ -164,7 +164,7 @@ impl<'a> Flow<'a, '_, '_> {
             && let Value::Group(group) = self.read(name.id.as_str())
             && group.kind == GroupKind::Dict
         {
-            let grown = Group { element: element.clone(), parts: Vec::new(), ..(*group).clone() };
+            let grown = group.with(element.clone(), Vec::new());
             self.assign(name.id.as_str(), Value::Group(Arc::new(grown)));
         }
     }

@@ -87,6 +87,31 @@ pub(crate) struct Group {
     pub(crate) parts: Vec<Value>,
     /// Whether it drops old elements by itself: `deque(maxlen=…)`.
     pub(crate) is_bounded: bool,
+    /// How many groups are in one another here.
+    depth: u8,
+}
+
+/// Deeper groups of groups are taken for what lies in them: values that grow with each assignment would have no end.
+const DEEPEST: u8 = 4;
+
+/// How many operations are remembered of a sum; of what is left out it is not known that it stays.
+const NODES: usize = 16;
+
+impl Group {
+    pub(crate) fn new(kind: GroupKind, element: Value, parts: Vec<Value>, is_bounded: bool) -> Self {
+        let depth = parts.iter().chain([&element]).map(Value::depth).max().unwrap_or(0) + 1;
+        if depth > DEEPEST {
+            let flat = |it: &Value| it.tensor_within().map_or(Value::Unknown, |it| Value::Tensor(it.clone()));
+            let parts: Vec<Value> = parts.iter().map(flat).collect();
+            return Self { kind, element: flat(&element), parts, is_bounded, depth: 1 };
+        }
+        Self { kind, element, parts, is_bounded, depth }
+    }
+
+    /// The same group of other values.
+    pub(crate) fn with(&self, element: Value, parts: Vec<Value>) -> Self {
+        Self::new(self.kind, element, parts, self.is_bounded)
+    }
 }
 
 /// What kind of group.
@@ -121,7 +146,7 @@ impl Tensor {
     fn join(&self, other: &Self) -> Self {
         let mut nodes = self.nodes.clone();
         for node in &other.nodes {
-            if !nodes.contains(node) {
+            if nodes.len() < NODES && !nodes.contains(node) {
                 nodes.push(*node);
             }
         }
@@ -138,17 +163,21 @@ impl Tensor {
 
 impl Value {
     pub(crate) fn group(kind: GroupKind, element: Self) -> Self {
-        Self::Group(Arc::new(Group { kind, element, parts: Vec::new(), is_bounded: false }))
+        Self::Group(Arc::new(Group::new(kind, element, Vec::new(), false)))
     }
 
     /// A group that was written out.
     pub(crate) fn written_out(kind: GroupKind, parts: Vec<Self>) -> Self {
         let element = parts.iter().cloned().reduce(|a, b| a.join(&b)).unwrap_or_default();
-        Self::Group(Arc::new(Group { kind, element, parts, is_bounded: false }))
+        Self::Group(Arc::new(Group::new(kind, element, parts, false)))
     }
 
     pub(crate) fn external(path: &str) -> Self {
         Self::External(path.into())
+    }
+
+    fn depth(&self) -> u8 {
+        self.as_group().map_or(0, |it| it.depth)
     }
 
     pub(crate) fn is_unknown(&self) -> bool {
@@ -193,16 +222,20 @@ impl Value {
             // `total = 0` before the loop, `total += loss` in it; `hidden = None` at first.
             (Self::Tensor(_), Self::Plain) => self.clone(),
             (Self::Plain, Self::Tensor(_)) => other.clone(),
-            (Self::Group(a), Self::Group(b)) if a.kind == b.kind => Self::Group(Arc::new(Group {
-                kind: a.kind,
-                element: a.element.join_element(&b.element),
-                parts: if a.parts.len() == b.parts.len() {
+            (Self::Group(a), Self::Group(b)) if a.kind == b.kind => {
+                let parts = if a.parts.len() == b.parts.len() {
                     a.parts.iter().zip(&b.parts).map(|(a, b)| a.join(b)).collect()
                 } else {
                     Vec::new()
-                },
-                is_bounded: a.is_bounded && b.is_bounded,
-            })),
+                };
+                let is_bounded = a.is_bounded && b.is_bounded;
+                Self::Group(Arc::new(Group::new(
+                    a.kind,
+                    a.element.join_element(&b.element),
+                    parts,
+                    is_bounded,
+                )))
+            }
             (Self::Group(_) | Self::Object(_), Self::Plain) => self.clone(),
             (Self::Plain, Self::Group(_) | Self::Object(_)) => other.clone(),
             _ => Self::Unknown,
@@ -221,11 +254,12 @@ impl Value {
     pub(crate) fn without_nodes(&self) -> Self {
         match self {
             Self::Tensor(tensor) => Self::Tensor(Tensor { nodes: Nodes::new(), ..tensor.clone() }),
-            Self::Group(group) => Self::Group(Arc::new(Group {
-                element: group.element.without_nodes(),
-                parts: group.parts.iter().map(Self::without_nodes).collect(),
-                ..**group
-            })),
+            Self::Group(group) => {
+                Self::Group(Arc::new(group.with(
+                    group.element.without_nodes(),
+                    group.parts.iter().map(Self::without_nodes).collect(),
+                )))
+            }
             _ => self.clone(),
         }
     }

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-//! How the characters of a file are stored: PEP 263, as `CPython` reads it.
-=======
 //! How the characters of a file are stored: PEP 263, as Python reads it.
->>>>>>> lint-source
 
 use encoding_rs::{DecoderResult, Encoding};
 

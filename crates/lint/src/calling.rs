@@ -1,0 +1,249 @@
+//! Who calls what in a project: whether functions run again and again, and whether autograd records in them.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::{
+    context::{Context, Rounds},
+    facts::{Callee, Grad, Hook},
+    flow::value::{FileId, Value},
+    names::FunctionId,
+};
+
+/// A function of the project.
+type Key = (FileId, FunctionId);
+
+/// The calls of all files.
+#[derive(Default)]
+pub(crate) struct Calling<'a> {
+    grad: FxHashMap<Key, Grad>,
+    repeated: FxHashMap<Key, Repeated>,
+    /// Names under which something is called that is not understood.
+    unknown: FxHashSet<&'a str>,
+    known: FxHashSet<Key>,
+}
+
+/// Why a function runs again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeated {
+    /// It is called in a loop, or by a function that runs again and again.
+    Called,
+    /// It is registered as a hook.
+    Hook(Hook),
+    /// A framework calls it at every step.
+    Framework,
+}
+
+/// What one file says: its functions, and whom they call.
+pub(crate) struct FileCalls<'a> {
+    file: FileId,
+    functions: Vec<Own<'a>>,
+    calls: Vec<Edge<'a>>,
+}
+
+struct Own<'a> {
+    name: &'a str,
+    /// What is known without its callers.
+    grad: Option<Grad>,
+    repeated: Option<Repeated>,
+    /// `__init__`, whose effects end with the object.
+    is_constructor: bool,
+}
+
+struct Edge<'a> {
+    caller: FunctionId,
+    callee: Option<Key>,
+    name: &'a str,
+    grad: Grad,
+    in_loop: bool,
+}
+
+impl<'a> FileCalls<'a> {
+    /// Reads the calls of a file.
+    pub(crate) fn of(context: &Context<'a>) -> Self {
+        let facts = context.facts;
+        let functions = (0..context.names.functions.len() as u32)
+            .map(|index| {
+                let id = FunctionId(index);
+                let function = context.names.function(id);
+                let known = &facts.functions[index as usize];
+                let is_local = function.name.is_empty()
+                    || function.class.is_none() && function.parent.is_some_and(|it| it != FunctionId::MODULE);
+                let grad = known.decorated.or(match id {
+                    FunctionId::MODULE => Some(Grad::On),
+                    _ if known.has_backward => Some(Grad::On),
+                    // Passed around: called by who knows whom.
+                    _ if is_local && !context.is_called_by_name(id) => Some(Grad::Unknown),
+                    _ => None,
+                });
+                let repeated = known
+                    .hook
+                    .map(Repeated::Hook)
+                    .or_else(|| context.is_called_by_framework(id).then_some(Repeated::Framework));
+                Own { name: function.name, grad, repeated, is_constructor: function.name == "__init__" }
+            })
+            .collect();
+        let calls = facts
+            .calls
+            .iter()
+            .filter_map(|call| {
+                let (name, callee) = match &call.callee {
+                    Callee::Function(file, id) => (call.last_name(), Some((*file, *id))),
+                    Callee::Method { name, value: Value::Object(class), .. } => {
+                        (*name, context.project.method(class, name))
+                    }
+                    Callee::Method { name, .. } => (*name, None),
+                    Callee::Object(Value::Object(class)) => {
+                        let method = context.project.method(class, "forward");
+                        ("forward", method.or_else(|| context.project.method(class, "__call__")))
+                    }
+                    Callee::Class(class) => ("__init__", context.project.method(class, "__init__")),
+                    Callee::External(_) => return None,
+                    _ => (call.last_name(), None),
+                };
+                let in_loop = context
+                    .names
+                    .loops_from(call.at.in_loop)
+                    .any(|id| matches!(context.rounds(id), Rounds::Data | Rounds::Unknown));
+                let is_understood = callee.is_some() || !name.is_empty();
+                is_understood.then_some(Edge {
+                    caller: call.at.function,
+                    callee,
+                    name,
+                    grad: call.at.grad,
+                    in_loop,
+                })
+            })
+            .collect();
+        Self { file: context.file, functions, calls }
+    }
+}
+
+impl<'a> Calling<'a> {
+    /// Puts the calls of all files together; they are in the order of their numbers.
+    pub(crate) fn of(files: &[FileCalls<'a>]) -> Self {
+        let mut callers: FxHashMap<Key, Vec<(Key, Grad, bool)>> = FxHashMap::default();
+        let mut unknown = FxHashSet::default();
+        for file in files {
+            for edge in &file.calls {
+                match edge.callee {
+                    Some(callee) => {
+                        callers.entry(callee).or_default().push((
+                            (file.file, edge.caller),
+                            edge.grad,
+                            edge.in_loop,
+                        ));
+                    }
+                    None => {
+                        unknown.insert(edge.name);
+                    }
+                }
+            }
+        }
+        let known = callers.keys().copied().collect();
+        let mut calling = Self { unknown, known, ..Self::default() };
+        let mut search = Search { files, callers: &callers, visiting: FxHashSet::default() };
+        for file in files {
+            for index in 0..file.functions.len() as u32 {
+                let key = (file.file, FunctionId(index));
+                search.grad(key, &mut calling, 0);
+                search.repeated(key, &mut calling, 0);
+            }
+        }
+        calling
+    }
+
+    /// Whether autograd records in a function, as far as its decorators, its own backward passes and all its callers tell.
+    pub(crate) fn grad(&self, file: FileId, function: FunctionId) -> Grad {
+        self.grad.get(&(file, function)).copied().unwrap_or(Grad::Unknown)
+    }
+
+    /// Whether a function runs again and again.
+    pub(crate) fn repeated(&self, file: FileId, function: FunctionId) -> Option<Repeated> {
+        self.repeated.get(&(file, function)).copied()
+    }
+
+    /// Whether anything in the project is seen to call a function.
+    pub(crate) fn is_called(&self, file: FileId, function: FunctionId) -> bool {
+        self.known.contains(&(file, function))
+    }
+}
+
+struct Search<'s, 'a> {
+    files: &'s [FileCalls<'a>],
+    callers: &'s FxHashMap<Key, Vec<(Key, Grad, bool)>>,
+    visiting: FxHashSet<Key>,
+}
+
+/// How far callers of callers are followed.
+const HOPS: u32 = 40;
+
+impl Search<'_, '_> {
+    fn own(&self, key: Key) -> Option<&Own<'_>> {
+        self.files.get(key.0.0 as usize)?.functions.get(key.1.0 as usize)
+    }
+
+    fn grad(&mut self, key: Key, calling: &mut Calling<'_>, hops: u32) -> Grad {
+        if let Some(grad) = calling.grad.get(&key) {
+            return *grad;
+        }
+        let Some(own) = self.own(key) else { return Grad::Unknown };
+        if let Some(grad) = own.grad {
+            calling.grad.insert(key, grad);
+            return grad;
+        }
+        let is_called_by_others = calling.unknown.contains(own.name);
+        if hops > HOPS || !self.visiting.insert(key) {
+            return Grad::AsCaller;
+        }
+        let mut grads = Vec::new();
+        for (caller, grad, _) in self.callers.get(&key).into_iter().flatten() {
+            let grad = match grad {
+                Grad::AsCaller => self.grad(*caller, calling, hops + 1),
+                grad => *grad,
+            };
+            // A function that calls itself says nothing about how it was called first.
+            if grad != Grad::AsCaller {
+                grads.push(grad);
+            }
+        }
+        self.visiting.remove(&key);
+        let grad = if grads.contains(&Grad::Off) {
+            Grad::Off
+        } else if !grads.is_empty() && grads.iter().all(|it| *it == Grad::On) && !is_called_by_others {
+            Grad::On
+        } else {
+            Grad::Unknown
+        };
+        calling.grad.insert(key, grad);
+        grad
+    }
+
+    fn repeated(&mut self, key: Key, calling: &mut Calling<'_>, hops: u32) -> Option<Repeated> {
+        if let Some(repeated) = calling.repeated.get(&key) {
+            return Some(*repeated);
+        }
+        let own = self.own(key)?;
+        if let Some(repeated) = own.repeated {
+            calling.repeated.insert(key, repeated);
+            return Some(repeated);
+        }
+        if own.is_constructor || hops > HOPS || !self.visiting.insert(key) {
+            return None;
+        }
+        let is_repeated = self
+            .callers
+            .get(&key)
+            .into_iter()
+            .flatten()
+            .any(|(caller, _, in_loop)| *in_loop || self.repeated_caller(*caller, calling, hops));
+        self.visiting.remove(&key);
+        if is_repeated {
+            calling.repeated.insert(key, Repeated::Called);
+        }
+        is_repeated.then_some(Repeated::Called)
+    }
+
+    fn repeated_caller(&mut self, caller: Key, calling: &mut Calling<'_>, hops: u32) -> bool {
+        caller.1 != FunctionId::MODULE && self.repeated(caller, calling, hops + 1).is_some()
+    }
+}
