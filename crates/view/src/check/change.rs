@@ -65,8 +65,11 @@ mod tests {
             .collect();
         let mut shown = String::new();
         for hunk in change(&source, &edits) {
-            let lines = |sign: &str, lines: &[String]| {
-                lines.iter().map(|line| format!("{}{sign}{line} ", hunk.line)).collect::<String>()
+            let lines = |sign: &str, lines: &[String]| -> String {
+                lines
+                    .iter()
+                    .flat_map(|line| [&hunk.line.to_string(), sign, line, " "].map(str::to_owned))
+                    .collect()
             };
             shown += &(lines("-", &hunk.removed) + &lines("+", &hunk.added));
         }

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Diff, global: &Global, printer: &Printer) -> anyhow::Re
     let answer = match global.format {
         Format::Json => json::diff::render(&diff),
         Format::Markdown => markdown::diff::render(&diff, args.top),
-        Format::Text => {
+        _ => {
             text::diff::render(&diff, &printer.layout(args.top, global.verbose, &Excerpts::default()))
         }
     };

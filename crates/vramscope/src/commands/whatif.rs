@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Whatif, global: &Global, printer: &Printer) -> anyhow::
     let text = match global.format {
         Format::Json => json::whatif::render(&answer),
         Format::Markdown => markdown::whatif::render(&answer, global.verbose),
-        Format::Text => {
+        _ => {
             text::whatif::render(&answer, &printer.layout(0, global.verbose, &Excerpts::default()))
         }
     };
