@@ -2,18 +2,22 @@
 //!
 //! Sources come as text; nothing here opens a file. [`check`] looks at all files of a project together.
 
+mod apply;
 mod check;
 mod context;
 mod diagnostic;
 mod fix;
+mod fixing;
 mod rule;
 mod rules;
 mod source;
+mod suppress;
 mod syntax;
 
 pub use check::{Checked, Problem, Selection, check};
 pub use diagnostic::{Diagnostic, Evidence, Severity};
 pub use fix::{Applicability, Edit, Fix, Span};
+pub use fixing::{Applied, Fixed, fix};
 pub use rule::{Framework, Rule, find_rule, rules};
 pub use source::{Location, Source, SourceKind, Unreadable};
 pub use syntax::{Ranged, TextRange, TextSize};

@@ -1,4 +1,4 @@
-//! `check` as an XML of `JUnit`, which servers that build and test understand: a suite each file, a case each diagnostic.
+//! `check` as JUnit's XML, which servers that build and test understand: a suite each file, a case each diagnostic.
 
 use std::collections::BTreeMap;
 

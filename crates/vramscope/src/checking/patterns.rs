@@ -20,7 +20,11 @@ impl Patterns {
             let text = text.trim_start_matches("./").trim_end_matches('/');
             let glob = GlobBuilder::new(text).literal_separator(true).build();
             let glob = glob.map_err(|e| format!("`{text}` is not a pattern: {}", e.kind()))?;
-            if text.contains('/') { paths.add(glob) } else { names.add(glob) };
+            if text.contains('/') {
+                paths.add(glob)
+            } else {
+                names.add(glob)
+            };
         }
         let built = |set: GlobSetBuilder| set.build().map_err(|e| e.kind().to_string());
         Ok(Self { base: base.to_owned(), names: built(names)?, paths: built(paths)? })
@@ -29,7 +33,8 @@ impl Patterns {
     /// Whether they match a path or a directory that it is in; `path` is absolute and without links.
     pub(crate) fn match_path(&self, path: &Path) -> bool {
         let Ok(below) = path.strip_prefix(&self.base) else {
-            return self.paths.is_match(path) || path.file_name().is_some_and(|name| self.names.is_match(name));
+            return self.paths.is_match(path)
+                || path.file_name().is_some_and(|name| self.names.is_match(name));
         };
         below.ancestors().filter(|part| !part.as_os_str().is_empty()).any(|part| {
             self.paths.is_match(part)
@@ -45,8 +50,11 @@ mod tests {
 
     #[test]
     fn names_match_anywhere_and_paths_from_their_base() {
-        let patterns =
-            Patterns::new(Path::new("/p"), ["*_pb2.py", "./src/generated/", "old", "a/**/z.py", "/p/abs/*.py"]).unwrap();
+        let patterns = Patterns::new(
+            Path::new("/p"),
+            ["*_pb2.py", "./src/generated/", "old", "a/**/z.py", "/p/abs/*.py"],
+        )
+        .unwrap();
         for (path, want) in [
             ("/p/x_pb2.py", true),
             ("/p/d/e/x_pb2.py", true),

@@ -70,7 +70,10 @@ fn nowhere(path: &Path, error: &std::io::Error) -> anyhow::Error {
             "give Python files, notebooks or directories with them; without any, the current directory is checked",
         )
     } else {
-        Failure::error(format!("`{path}` could not be opened: {}", error.kind()), "see to whom it belongs, and who may read it")
+        Failure::error(
+            format!("`{path}` could not be opened: {}", error.kind()),
+            "see to whom it belongs, and who may read it",
+        )
     }
 }
 
@@ -78,7 +81,13 @@ fn is_excluded(excluded: &[Patterns], real: &Path) -> bool {
     excluded.iter().any(|patterns| patterns.match_path(real))
 }
 
-fn walk(root: &Path, real: &Path, respects_gitignore: bool, excluded: &Arc<[Patterns]>, found: &mut PythonFiles) {
+fn walk(
+    root: &Path,
+    real: &Path,
+    respects_gitignore: bool,
+    excluded: &Arc<[Patterns]>,
+    found: &mut PythonFiles,
+) {
     let mut builder = WalkBuilder::new(root);
     builder
         .standard_filters(respects_gitignore)
@@ -130,7 +139,8 @@ fn real_path(path: &Path, root: &Path, real: &Path) -> PathBuf {
 }
 
 fn is_of_others(directory: &Path) -> bool {
-    let is_known = directory.file_name().and_then(|name| name.to_str()).is_some_and(|name| LEFT_OUT.contains(&name));
+    let is_known =
+        directory.file_name().and_then(|name| name.to_str()).is_some_and(|name| LEFT_OUT.contains(&name));
     is_known || directory.join("pyvenv.cfg").exists()
 }
 
@@ -154,22 +164,43 @@ mod tests {
         let patterns = Patterns::new(&real, exclude.iter().copied()).unwrap();
         let paths: Vec<PathBuf> = paths.iter().map(|path| dir.join(path)).collect();
         let found = find(&paths, respects_gitignore, &Arc::from([patterns]));
-        let names: Vec<_> =
-            found.files.iter().map(|file| file.path.strip_prefix(dir).unwrap().display().to_string()).collect();
+        let names: Vec<_> = found
+            .files
+            .iter()
+            .map(|file| file.path.strip_prefix(dir).unwrap().display().to_string())
+            .collect();
         (names.join(" "), found.errors.len())
     }
 
     #[test]
     fn what_is_python_is_found_and_what_others_wrote_is_left_out() {
         let dir = tree(&[
-            "a.py", "b.ipynb", "c.pyi", "d.txt", "script", ".hidden/x.py", ".gitignore", "ignored.py", "build/x.py",
-            "env/pyvenv.cfg", "env/lib/x.py", "env2/x.py", "node_modules/x.py", "sub/z.py",
+            "a.py",
+            "b.ipynb",
+            "c.pyi",
+            "d.txt",
+            "script",
+            ".hidden/x.py",
+            ".gitignore",
+            "ignored.py",
+            "build/x.py",
+            "env/pyvenv.cfg",
+            "env/lib/x.py",
+            "env2/x.py",
+            "node_modules/x.py",
+            "sub/z.py",
         ]);
         let dir = dir.path();
         assert_eq!(found(dir, &[""], true, &[]), ("a.py b.ipynb env2/x.py sub/z.py".into(), 0));
         assert_eq!(found(dir, &[""], false, &["sub", "env2/*.py"]), ("a.py b.ipynb ignored.py".into(), 0));
-        assert_eq!(found(dir, &["build", "c.pyi", "script", "ignored.py"], true, &[]), ("build/x.py c.pyi script ignored.py".into(), 0));
-        assert_eq!(found(dir, &["a.py", "", "sub/../a.py", "nothing"], true, &["env2"]), ("a.py b.ipynb sub/z.py".into(), 1));
+        assert_eq!(
+            found(dir, &["build", "c.pyi", "script", "ignored.py"], true, &[]),
+            ("build/x.py c.pyi script ignored.py".into(), 0)
+        );
+        assert_eq!(
+            found(dir, &["a.py", "", "sub/../a.py", "nothing"], true, &["env2"]),
+            ("a.py b.ipynb sub/z.py".into(), 1)
+        );
         assert_eq!(found(dir, &["a.py"], true, &["a.py"]), (String::new(), 0));
     }
 
@@ -177,7 +208,9 @@ mod tests {
     #[test]
     fn links_lead_to_each_file_once_and_never_in_circles() {
         let dir = tree(&["a.py", "sub/z.py"]);
-        let link = |to: &str, name: &str| std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(name)).unwrap();
+        let link = |to: &str, name: &str| {
+            std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(name)).unwrap();
+        };
         link("", "sub/loop");
         link("a.py", "same.py");
         link("nothing.py", "broken.py");

@@ -54,11 +54,12 @@ pub(crate) fn read(files: &[PythonFile], done: &(dyn Fn() + Sync)) -> ReadFiles 
 pub(crate) fn read_standard_input(name: Option<&Path>) -> anyhow::Result<ReadFiles> {
     let name = name.unwrap_or(Path::new("-"));
     let mut bytes = Vec::new();
-    std::io::stdin()
-        .lock()
-        .take(LARGEST + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::error(format!("the standard input could not be read: {}", error.kind()), "pipe Python source into it"))?;
+    std::io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| {
+        Failure::error(
+            format!("the standard input could not be read: {}", error.kind()),
+            "pipe Python source into it",
+        )
+    })?;
     let real = name.canonicalize().or_else(|_| std::path::absolute(name)).unwrap_or_default();
     let mut read = ReadFiles::default();
     read.add(name, decoded(name, &bytes).map(|source| (source, Origin { real, changed: None })));

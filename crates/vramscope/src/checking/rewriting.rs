@@ -14,11 +14,17 @@ pub(crate) fn replace(origin: &Origin, bytes: &[u8]) -> anyhow::Result<()> {
     let shown = path.display();
     let metadata = path.metadata().with_context(|| format!("`{shown}` could not be written"))?;
     if origin.changed.is_some() && metadata.modified().ok() != origin.changed {
-        return Err(Failure::error(format!("`{shown}` was changed while it was checked"), "run the command again"));
+        return Err(Failure::error(
+            format!("`{shown}` was changed while it was checked"),
+            "run the command again",
+        ));
     }
     // Replacing a file needs no leave to write to it, so it is asked for here.
     if metadata.permissions().readonly() {
-        return Err(Failure::error(format!("`{shown}` may not be written to"), "allow it, or show the changes with `--diff`"));
+        return Err(Failure::error(
+            format!("`{shown}` may not be written to"),
+            "allow it, or show the changes with `--diff`",
+        ));
     }
     write_beside(path, &metadata, bytes).with_context(|| format!("`{shown}` could not be written"))
 }
@@ -64,7 +70,9 @@ mod tests {
         let file = dir.path().join("a.py");
         std::fs::write(&file, "old").unwrap();
         let stale = Origin { changed: Some(std::time::SystemTime::UNIX_EPOCH), ..origin(&file) };
-        assert!(replace(&stale, b"new").unwrap_err().to_string().ends_with("was changed while it was checked"));
+        assert!(
+            replace(&stale, b"new").unwrap_err().to_string().ends_with("was changed while it was checked")
+        );
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).unwrap();
         assert!(replace(&origin(&file), b"new").unwrap_err().to_string().ends_with("may not be written to"));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");

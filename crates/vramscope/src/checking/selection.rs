@@ -36,7 +36,8 @@ impl Selector {
     /// Reads several from the command line.
     pub(crate) fn parse_all(texts: &[String]) -> anyhow::Result<Vec<Self>> {
         let parse = |text: &String| {
-            Self::parse(text).ok_or_else(|| Failure::error(format!("there is no rule `{}`", text.trim()), HINT))
+            Self::parse(text)
+                .ok_or_else(|| Failure::error(format!("there is no rule `{}`", text.trim()), HINT))
         };
         texts.iter().map(parse).collect()
     }
@@ -49,7 +50,9 @@ impl Selector {
     fn exactness(&self, rule: &Rule) -> Option<usize> {
         match self {
             Self::All => Some(0),
-            Self::Beginning(beginning) => rule.code.starts_with(beginning.as_str()).then_some(beginning.len()),
+            Self::Beginning(beginning) => {
+                rule.code.starts_with(beginning.as_str()).then_some(beginning.len())
+            }
             Self::One(one) => (one.code == rule.code).then_some(usize::MAX),
         }
     }
@@ -81,10 +84,12 @@ impl Choice {
 }
 
 /// The rules that run by the project's choice and then the command line's, whose `select` makes the former's void.
-pub(crate) fn selection(project: &Choice, flags: &Choice, is_of_interest: impl Fn(&Rule) -> bool) -> Selection {
-    Selection::of(|rule| {
-        is_of_interest(rule) && flags.is_on(rule, project.is_on(rule, rule.default))
-    })
+pub(crate) fn selection(
+    project: &Choice,
+    flags: &Choice,
+    is_of_interest: impl Fn(&Rule) -> bool,
+) -> Selection {
+    Selection::of(|rule| is_of_interest(rule) && flags.is_on(rule, project.is_on(rule, rule.default)))
 }
 
 #[cfg(test)]

@@ -77,7 +77,8 @@ impl Settings {
         };
         let mut per_file_ignores = Vec::new();
         for (pattern, ignored) in &written.per_file_ignores {
-            per_file_ignores.push((place.patterns(directory, std::slice::from_ref(pattern))?, selectors(ignored)?));
+            per_file_ignores
+                .push((place.patterns(directory, std::slice::from_ref(pattern))?, selectors(ignored)?));
         }
         Ok(Self {
             choice: Choice {
@@ -95,16 +96,17 @@ impl Settings {
 
     /// Whether a rule is not to be reported of a file, whose path is absolute.
     pub(crate) fn ignores(&self, real: &Path, rule: &vramscope_lint::Rule) -> bool {
-        self.per_file_ignores
-            .iter()
-            .any(|(patterns, ignored)| ignored.iter().any(|one| one.covers(rule)) && patterns.match_path(real))
+        self.per_file_ignores.iter().any(|(patterns, ignored)| {
+            ignored.iter().any(|one| one.covers(rule)) && patterns.match_path(real)
+        })
     }
 }
 
 /// The settings in a file, if it has any.
 fn written(file: &Path, text: &str, is_own: bool) -> anyhow::Result<Option<Written>> {
     let place = Place { file, text };
-    let wrong = |error: toml::de::Error| place.wrong(error.span().map(|span| span.start), error.message(), KEYS);
+    let wrong =
+        |error: toml::de::Error| place.wrong(error.span().map(|span| span.start), error.message(), KEYS);
     if is_own {
         return toml::from_str(text).map(Some).map_err(wrong);
     }
@@ -205,7 +207,8 @@ mod tests {
     #[test]
     fn rules_can_be_ignored_by_file() {
         let rule = rules().next().unwrap();
-        let text = format!("[per-file-ignores]\n\"tests/*\" = [\"{}\"]\n\"*.ipynb\" = [\"ALL\"]\n", rule.code);
+        let text =
+            format!("[per-file-ignores]\n\"tests/*\" = [\"{}\"]\n\"*.ipynb\" = [\"ALL\"]\n", rule.code);
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("vramscope.toml"), text).unwrap();
         let settings = Settings::of_project(dir.path()).unwrap();
@@ -219,7 +222,10 @@ mod tests {
         for (text, want) in [
             ("[tool.vramscope]\nselekt = []\n", "pyproject.toml:2: unknown field `selekt`, expected one of"),
             ("[tool.vramscope]\n\nselect = 3\n", "pyproject.toml:3: invalid type: integer `3`"),
-            ("[tool.vramscope]\nignore = [\n\"LK101\",\n\"LK9999\"]\n", "pyproject.toml:4: there is no rule `LK9999`"),
+            (
+                "[tool.vramscope]\nignore = [\n\"LK101\",\n\"LK9999\"]\n",
+                "pyproject.toml:4: there is no rule `LK9999`",
+            ),
             ("[tool.vramscope]\nmin-severity = \"bad\"\n", "pyproject.toml:2: `bad` is no severity"),
             ("[tool.vramscope]\nexclude = [\"a[b\"]\n", "pyproject.toml:2: `a[b` is not a pattern"),
             ("[tool.vramscope]\nselect = [\n", "pyproject.toml:"),
@@ -227,6 +233,9 @@ mod tests {
             assert!(error(text).starts_with(want), "{text}: {}", error(text));
         }
         let whole = read(&[("vramscope.toml", "x = 1")], "").unwrap_err();
-        assert!(whole.starts_with("vramscope.toml:1: ") && whole.ends_with("docs/check.md explains them"), "{whole}");
+        assert!(
+            whole.starts_with("vramscope.toml:1: ") && whole.ends_with("docs/check.md explains them"),
+            "{whole}"
+        );
     }
 }
