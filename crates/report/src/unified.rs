@@ -1,4 +1,4 @@
-//! Two versions of a file as a unified diff, which `patch` and `git apply` understand.
+//! Two versions of a file as a unified diff, which `patch -p0` and `git apply -p0` understand.
 
 use similar::TextDiff;
 

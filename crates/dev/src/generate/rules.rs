@@ -16,15 +16,15 @@ reports. A *safe* fix is made by `--fix`, an *unsafe* one with `--unsafe-fixes`,
 
 /// The areas by the beginnings of codes.
 const AREAS: [(&str, &str); 9] = [
-    ("LK1", "Autograd graphs that stay"),
-    ("LK2", "Data that piles up"),
-    ("LK3", "Objects that live too long"),
-    ("LK4", "Exceptions, tracebacks and cycles"),
-    ("LK5", "Training, evaluation and the allocator"),
-    ("LK6", "Libraries"),
-    ("LK7", "Other frameworks"),
-    ("LK8", "Notebooks and serving"),
-    ("LK9", "Peaks"),
+    ("LK1", "autograd graphs that stay (PyTorch)"),
+    ("LK2", "references held by ordinary Python"),
+    ("LK3", "hooks, cycles, caches"),
+    ("LK4", "loading of data, and memory of the host"),
+    ("LK5", "models, optimizers, checkpoints"),
+    ("LK6", "compilers, the allocator, streams, several processes, profilers"),
+    ("LK7", "Hugging Face, Lightning, torchmetrics"),
+    ("LK8", "TensorFlow and Keras"),
+    ("LK9", "ONNX Runtime, JAX, notebooks"),
 ];
 
 pub(super) fn documents() -> Vec<Document> {

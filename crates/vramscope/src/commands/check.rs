@@ -36,11 +36,17 @@ pub(crate) fn run(args: &args::Check, global: &Global, printer: &Printer) -> any
         (wanted, reading::read_standard_input(args.stdin_filename.as_deref())?, false)
     } else {
         let wanted = Wanted::new(args, args.paths.first().map_or(Path::new("."), |path| path.as_path()))?;
-        let found =
+        let mut found =
             python_files::find(&args.paths, !args.no_respect_gitignore, &excluded(args, &wanted.settings)?);
+        if found.files.is_empty()
+            && let Some(last) = found.errors.pop()
+        {
+            printer.errors(&found.errors);
+            return Err(last);
+        }
         printer.errors(&found.errors);
         check_output(global, &found.files)?;
-        if found.files.is_empty() && found.errors.is_empty() {
+        if found.files.is_empty() {
             printer.warning("no Python files and no notebooks were found there");
         }
         let files = Files::new("reading", found.files.len(), printer.progress);
