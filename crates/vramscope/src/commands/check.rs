@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use vramscope_lint::{Applicability, Fixed, Rule, Selection, Severity};
+use vramscope_lint::{Applicability, Fixed, Rule, Selection, Severity, Source};
 use vramscope_report::{Excerpts, github, json, junit, sarif, text, unified};
 use vramscope_view::CheckInput;
 use vramscope_view::check::{self as view, FixedFile};
@@ -204,8 +204,7 @@ fn diff(args: &args::Check, wanted: &Wanted, read: ReadFiles, printer: &Printer)
         printer.warning(&format!("{file}: {why}"));
     }
     let files = Files::new("checking", sources.len(), printer.progress);
-    // What lies on the disk, whatever the encoding, is what a patch must fit.
-    let before: Vec<_> = sources.iter().map(vramscope_lint::Source::encode).collect();
+    let before: Vec<String> = sources.iter().map(as_stored).collect();
     let fixed =
         fixing::fix(sources, &origins, &wanted.settings, &wanted.selection, level(args), &|| files.advance());
     drop(files);
@@ -217,14 +216,16 @@ fn diff(args: &args::Check, wanted: &Wanted, read: ReadFiles, printer: &Printer)
     let palette = printer.layout(0, false, &Excerpts::default()).palette;
     let mut diffs = String::new();
     for (one, before) in fixed.iter().zip(before).filter(|(one, _)| !one.applied.is_empty()) {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (before, after) = (before.map(|bytes| text(&bytes)), encoded(one).map(|bytes| text(&bytes)));
-        if let (Ok(before), Ok(after)) = (before, after) {
-            diffs.push_str(&unified::render(one.source.name(), &before, &after, palette));
-        }
+        diffs.push_str(&unified::render(one.source.name(), &before, &as_stored(&one.source), palette));
     }
     printer.answer(&diffs)?;
     Ok(!diffs.is_empty())
+}
+
+/// A file as it lies on the disk, which is what a patch must fit; where it is not UTF-8, as people read it.
+fn as_stored(source: &Source) -> String {
+    let stored = source.encode().ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    stored.unwrap_or_else(|| source.text().to_owned())
 }
 
 fn rendered(
