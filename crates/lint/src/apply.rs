@@ -88,7 +88,7 @@ impl<'a> Edits<'a> {
     fn write(&self, text: &str, bounds: &[TextSize]) -> (String, Vec<TextSize>) {
         let mut written = String::with_capacity(text.len());
         let mut new_bounds = Vec::with_capacity(bounds.len());
-        let mut bounds = bounds.iter().map(|bound| bound.to_usize()).peekable();
+        let mut bounds = bounds.iter().map(TextSize::to_usize).peekable();
         let last = text.len();
         let mut read = 0;
         for (span, contents) in &self.by_place {

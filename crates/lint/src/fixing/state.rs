@@ -16,6 +16,10 @@ use crate::{
     source::Source,
 };
 
+/// Bytes by which fixes may lengthen a file beyond twice of what it was: those that feed on themselves double it in each
+/// round.
+const ROOM_TO_GROW: usize = 64 << 10;
+
 #[derive(Default)]
 pub(super) struct File {
     /// As it was, once it has changed.
@@ -61,7 +65,9 @@ impl File {
         if self.original.is_none() {
             self.had.insert(hash(source.text()));
         }
-        if !more_rounds || !self.had.insert(hash(made.source.text())) {
+        let length = self.original.as_ref().unwrap_or(source).text().len();
+        let swells = made.source.text().len() > 2 * length + ROOM_TO_GROW;
+        if swells || !more_rounds || !self.had.insert(hash(made.source.text())) {
             return self.give_back(source, "its fixes do not come to an end, and none of them was made");
         }
         for rule in made.taken.iter().filter_map(|it| rules.get(*it)) {

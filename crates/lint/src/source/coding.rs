@@ -1,4 +1,4 @@
-//! How the characters of a file are stored: PEP 263, as CPython reads it.
+//! How the characters of a file are stored: PEP 263, as Python reads it.
 
 use encoding_rs::{DecoderResult, Encoding};
 
@@ -175,8 +175,7 @@ fn coding_named(name: &str) -> Option<Coding> {
         _ if ["latin-1", "iso-8859-1", "iso-latin-1"].into_iter().any(is_or_begins) => {
             return Some(Coding::Latin1);
         }
-        "cp932" | "ms932" | "mskanji" | "shiftjis" | "s-jis" => "shift_jis",
-        "shift-jis" | "sjis" | "csshiftjis" => "shift_jis",
+        "cp932" | "ms932" | "mskanji" | "shiftjis" | "s-jis" | "shift-jis" | "sjis" => "shift_jis",
         "cp936" | "ms936" | "936" | "euccn" | "euc-cn" => "gbk",
         "cp949" | "ms949" | "949" | "uhc" | "euckr" => "euc-kr",
         "cp950" | "ms950" | "950" | "big5-tw" => "big5",

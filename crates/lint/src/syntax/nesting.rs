@@ -1,6 +1,6 @@
 //! How deep a tree is: whoever walks or drops it recurses as deep, and a stack is finite.
 //!
-//! Ruff's parser grows its stack as it needs, but the trees that it makes are plain boxes within boxes. CPython itself
+//! Ruff's parser grows its stack as it needs, but the trees that it makes are plain boxes within boxes. Python itself
 //! refuses 200 brackets within each other, 100 blocks, and some thousand operators in a row.
 
 use ruff_python_ast::{
@@ -11,7 +11,7 @@ use ruff_python_ast::{
 use ruff_python_parser::{Parsed, lexer::lex};
 use ruff_text_size::Ranged;
 
-use super::{ModModule, TextRange};
+use super::{ModModule, TextRange, Token};
 use crate::check::Problem;
 
 /// The deepest tree that is looked at, in statements, expressions and patterns within each other.
@@ -50,7 +50,7 @@ pub(super) fn guard(
     let stack = (most as usize * STACK_PER_LEVEL).max(STACK_TO_WALK);
     let parsed = stacker::maybe_grow(stack, stack, parse);
     // Where the syntax is broken, the parser may see brackets otherwise than the bound does.
-    if parsed.errors().is_empty() && bound_of(parsed.tokens().iter().map(|it| it.kind())) <= DEEPEST {
+    if parsed.errors().is_empty() && bound_of(parsed.tokens().iter().map(Token::kind)) <= DEEPEST {
         return Ok(parsed);
     }
     match first_too_deep(&parsed) {
@@ -144,13 +144,15 @@ fn bound_of(tokens: impl Iterator<Item = TokenKind>) -> u32 {
                 _ => None,
             };
             if closer.is_some() {
+                // One for what the bracket belongs to, one for a tuple in it.
+                frame.chain += 1;
                 outside += frame.chain;
                 frames.push(Frame { closer, ..Frame::default() });
             }
         }
     }
-    // The statement and the names and numbers at the leaves.
-    deepest + 2
+    // The statement, a tuple without brackets, and the names and numbers at the leaves.
+    deepest + 3
 }
 
 /// The outermost place at which a tree is deeper than [`DEEPEST`]; descends no further than that.
