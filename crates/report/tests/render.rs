@@ -237,9 +237,11 @@ fn every_document_has_a_schema_with_words_for_each_field() {
         names,
         [
             "vramscope.analysis/1",
+            "vramscope.check/1",
             "vramscope.diff/1",
             "vramscope.holders/1",
             "vramscope.inspect/1",
+            "vramscope.rules/1",
             "vramscope.whatif/1"
         ]
     );
@@ -248,6 +250,8 @@ fn every_document_has_a_schema_with_words_for_each_field() {
         assert!(properties.contains_key("schema") && properties.contains_key("version"), "{name}");
         let document = match name {
             "vramscope.analysis/1" => json::analysis::render(&fixture::leak()),
+            "vramscope.check/1" => json::check::render(&vramscope_view::check::Check::default()),
+            "vramscope.rules/1" => json::rules::render(&vramscope_view::check::rules()),
             "vramscope.diff/1" => json::diff::render(&fixture::diff()),
             "vramscope.holders/1" => json::holders::render(&HoldersFile::default()),
             "vramscope.whatif/1" => json::whatif::render(&fixture::whatif::lower()),

@@ -5,6 +5,7 @@
 
 pub mod analysis;
 mod analyze;
+pub mod check;
 pub mod diff;
 pub mod explained;
 pub mod holders;
@@ -15,5 +16,6 @@ pub mod recorded;
 pub mod whatif;
 
 pub use analyze::{analyze, analyze_runs};
+pub use check::{CheckInput, check};
 pub use diff::{DiffInput, diff};
 pub use inspect::{InspectInput, inspect};

@@ -1,10 +1,15 @@
 //! What the user can type.
 
+mod check;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use vramscope_view::analysis::Moment;
+
+pub(crate) use check::{Check, Least, Rule};
 
 use crate::source::SourceRoot;
 
@@ -16,7 +21,7 @@ use crate::source::SourceRoot;
 #[command(name = "vramscope", version, propagate_version = true, max_term_width = 100)]
 #[command(
     after_help = "Exit status: 0 if nothing is wrong (or there is not enough to tell), 1 if something is (`inspect`: \
-                  if a file contradicts itself; `whatif`: if memory runs out), 2 if the command could not do its work."
+                  if a file contradicts itself; `whatif`: if memory runs out; `check`: if an error or a warning was found), 2 if the command could not do its work."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -30,7 +35,7 @@ pub(crate) struct Args {
 #[command(next_help_heading = "Output")]
 pub(crate) struct Global {
     /// How the answer is written
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    #[arg(long, global = true, value_parser = one_of(&[Format::Text, Format::Json, Format::Markdown]), default_value = "text")]
     pub(crate) format: Format,
     /// Write the answer to a file
     #[arg(short, long, global = true, value_name = "FILE")]
@@ -49,15 +54,29 @@ pub(crate) struct Global {
     pub(crate) verbose: bool,
 }
 
-/// How an answer is written.
+/// How an answer is written. Each command takes some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For a terminal
     Text,
+    /// One line each
+    Concise,
     /// For programs; everything is in it
     Json,
     /// For an issue or a chat
     Markdown,
+    /// SARIF 2.1.0, for code scanning and editors
+    Sarif,
+    /// Annotations of GitHub Actions
+    Github,
+    /// JUnit's XML, for servers that build and test
+    Junit,
+}
+
+/// Takes these formats and no others.
+fn one_of(formats: &[Format]) -> impl TypedValueParser<Value = Format> + use<> {
+    let names = formats.iter().filter_map(Format::to_possible_value);
+    PossibleValuesParser::new(names).map(|name| Format::from_str(&name, false).unwrap_or(Format::Text))
 }
 
 /// When colour is used.
@@ -79,6 +98,15 @@ pub(crate) enum Command {
                       run would run out of memory within `--capacity`, 2 if the command could not do its work."
     )]
     Analyze(Analyze),
+    /// Which lines keep memory? Patterns in Python source that retain GPU memory, and the edits that remove them
+    ///
+    /// Reads `.py` files and notebooks without running anything. Rules and paths can be set in `[tool.vramscope]` of
+    /// `pyproject.toml` or in `vramscope.toml`; a comment `# vramscope: ignore[LK102]` suppresses a rule on its line.
+    #[command(
+        after_help = "Exit status: 0 if nothing was found, or information only, 1 if an error or a warning was (with \
+                      `--diff`: if anything would change), 2 if a file could not be read or the command could not do its work."
+    )]
+    Check(Check),
     /// What changed? Born, died and persisted between snapshots, by place
     Diff(Diff),
     /// Who holds the memory? Live bytes by what keeps them alive, and the references that lead to them
@@ -112,6 +140,9 @@ pub(crate) enum Command {
                       read a few times a second.\n\nExit status: that of the program."
     )]
     Run(Run),
+    /// What does a rule of `check` look for, and why? Its page, or a list of all rules
+    #[command(after_help = "Exit status: 0 if there is such a rule, 2 if not.")]
+    Rule(Rule),
 }
 
 impl Command {
@@ -123,7 +154,8 @@ impl Command {
             Self::Holders(command) => &command.paths,
             Self::Inspect(command) => &command.paths,
             Self::Whatif(command) => &command.paths,
-            Self::Run(_) => &[],
+            // Python files are many, and looked for by the command itself.
+            Self::Check(_) | Self::Rule(_) | Self::Run(_) => &[],
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Only this crate opens files, looks at the environment and writes; within it only `printer` writes.
 
 mod args;
+mod checking;
 mod commands;
 mod exit;
 mod failure;
@@ -40,9 +41,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
     let printer = Printer::new(&args.global);
     let result = printer.check_output(args.command.paths()).and_then(|()| match &args.command {
         Command::Analyze(command) => commands::analyze::run(command, &args.global, &printer),
+        Command::Check(command) => commands::check::run(command, &args.global, &printer),
         Command::Diff(command) => commands::diff::run(command, &args.global, &printer),
         Command::Holders(command) => commands::holders::run(command, &args.global, &printer),
         Command::Inspect(command) => commands::inspect::run(command, &args.global, &printer),
+        Command::Rule(command) => commands::rule::run(command, &args.global, &printer),
         Command::Whatif(command) => commands::whatif::run(command, &args.global, &printer),
         Command::Run(_) => {
             commands::run::check_output(&args.global).and_then(|()| commands::run::by_python(words))

@@ -110,3 +110,36 @@ impl Drop for Replays {
         self.bar.finish_and_clear();
     }
 }
+
+/// Counts files that are done, by several threads at once.
+pub(crate) struct Files {
+    bar: ProgressBar,
+    wanted: bool,
+    since: Instant,
+}
+
+impl Files {
+    /// Of `total` files, to which is done what `doing` says; never shown unless `wanted`.
+    pub(crate) fn new(doing: &str, total: usize, wanted: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("{msg} {bar:24} {pos} of {len} files {eta:>4}") {
+            bar.set_style(style);
+        }
+        bar.set_message(doing.to_owned());
+        Self { bar, wanted, since: Instant::now() }
+    }
+
+    /// One more is done.
+    pub(crate) fn advance(&self) {
+        self.bar.inc(1);
+        if self.wanted && self.bar.is_hidden() && self.since.elapsed() > PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

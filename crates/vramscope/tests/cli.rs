@@ -60,10 +60,12 @@ fn help_says_what_every_command_does() {
     for (name, args) in [
         ("help", &["--help"][..]),
         ("help_analyze", &["analyze", "--help"]),
+        ("help_check", &["check", "--help"]),
         ("help_diff", &["diff", "--help"]),
         ("help_holders", &["holders", "--help"]),
         ("help_inspect", &["inspect", "--help"]),
         ("help_whatif", &["whatif", "--help"]),
+        ("help_rule", &["rule", "--help"]),
         ("help_run", &["run", "--help"]),
     ] {
         let (status, out, err) = run(args);

@@ -5,6 +5,7 @@ mod cli;
 mod detectors;
 mod marked;
 mod predictions;
+mod rules;
 mod schema;
 
 use std::path::{Path, PathBuf};
@@ -39,6 +40,7 @@ pub fn root() -> PathBuf {
 /// Every generated document.
 pub fn documents() -> anyhow::Result<Vec<Document>> {
     let mut all = vec![cli::document(), detectors::document()];
+    all.extend(rules::documents());
     all.extend(schema::documents()?);
     all.extend(marked::documents()?);
     Ok(all)

@@ -4,11 +4,13 @@
 //! 1970 UTC, and what is not known is `null`. The JSON Schemas are generated from the types.
 
 pub mod analysis;
+pub mod check;
 pub mod diff;
 pub mod explained;
 pub mod holders;
 pub mod inspect;
 pub mod recorded;
+pub mod rules;
 pub mod whatif;
 
 use std::collections::BTreeMap;
@@ -100,9 +102,11 @@ fn text(document: &impl Serialize) -> String {
 pub fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
     BTreeMap::from([
         (analysis::SCHEMA, schemars::schema_for!(analysis::Document).to_value()),
+        (check::SCHEMA, schemars::schema_for!(check::Document).to_value()),
         (diff::SCHEMA, schemars::schema_for!(diff::Document).to_value()),
         (holders::SCHEMA, schemars::schema_for!(holders::Document).to_value()),
         (inspect::SCHEMA, schemars::schema_for!(inspect::Document).to_value()),
+        (rules::SCHEMA, schemars::schema_for!(rules::Document).to_value()),
         (whatif::SCHEMA, schemars::schema_for!(whatif::Document).to_value()),
     ])
 }

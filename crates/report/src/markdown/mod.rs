@@ -4,6 +4,7 @@ pub mod analysis;
 pub mod diff;
 pub mod holders;
 pub mod inspect;
+pub mod rules;
 pub mod whatif;
 
 use vramscope_view::analysis::Location;

@@ -2,12 +2,14 @@
 
 pub mod analysis;
 mod balance;
+pub mod check;
 pub mod diff;
 pub(crate) mod explained;
 mod finding;
 pub mod holders;
 pub mod inspect;
 mod recorded;
+pub mod rules;
 pub mod whatif;
 
 use crate::excerpt::Excerpts;

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Analyze, global: &Global, printer: &Printer) -> anyhow:
             let excerpts = Sources::new(&args.source).excerpts(places);
             markdown::analysis::render(&analysis, args.top, global.verbose, &excerpts)
         }
-        Format::Text => {
+        _ => {
             let excerpts = Sources::new(&args.source).excerpts(places);
             text::analysis::render(&analysis, &printer.layout(args.top, global.verbose, &excerpts))
         }

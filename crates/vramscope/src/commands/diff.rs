@@ -36,9 +36,7 @@ pub(crate) fn run(args: &Diff, global: &Global, printer: &Printer) -> anyhow::Re
     let answer = match global.format {
         Format::Json => json::diff::render(&diff),
         Format::Markdown => markdown::diff::render(&diff, args.top),
-        Format::Text => {
-            text::diff::render(&diff, &printer.layout(args.top, global.verbose, &Excerpts::default()))
-        }
+        _ => text::diff::render(&diff, &printer.layout(args.top, global.verbose, &Excerpts::default())),
     };
     printer.answer(&answer)?;
     Ok(ExitStatus::Clean)

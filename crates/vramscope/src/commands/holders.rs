@@ -14,9 +14,7 @@ pub(crate) fn run(args: &Holders, global: &Global, printer: &Printer) -> anyhow:
     let answer = match global.format {
         Format::Json => json::holders::render_all(&files),
         Format::Markdown => markdown::holders::render(&files, args.top, global.verbose),
-        Format::Text => {
-            text::holders::render(&files, &printer.layout(args.top, global.verbose, &Excerpts::default()))
-        }
+        _ => text::holders::render(&files, &printer.layout(args.top, global.verbose, &Excerpts::default())),
     };
     printer.answer(&answer)?;
     Ok(ExitStatus::Clean)

@@ -30,9 +30,7 @@ pub(crate) fn run(args: &Inspect, global: &Global, printer: &Printer) -> anyhow:
     let answer = match global.format {
         Format::Json => json::inspect::render(&files),
         Format::Markdown => markdown::inspect::render(&files, global.verbose),
-        Format::Text => {
-            text::inspect::render(&files, &printer.layout(0, global.verbose, &Excerpts::default()))
-        }
+        _ => text::inspect::render(&files, &printer.layout(0, global.verbose, &Excerpts::default())),
     };
     printer.answer(&answer)?;
     let bad = files.iter().flat_map(|file| &file.checks).any(|check| check.health == Health::Bad);

@@ -48,9 +48,7 @@ pub(crate) fn run(args: &Whatif, global: &Global, printer: &Printer) -> anyhow::
     let text = match global.format {
         Format::Json => json::whatif::render(&answer),
         Format::Markdown => markdown::whatif::render(&answer, global.verbose),
-        Format::Text => {
-            text::whatif::render(&answer, &printer.layout(0, global.verbose, &Excerpts::default()))
-        }
+        _ => text::whatif::render(&answer, &printer.layout(0, global.verbose, &Excerpts::default())),
     };
     printer.answer(&text)?;
     Ok(if runs_out(&answer) { ExitStatus::Trouble } else { ExitStatus::Clean })
