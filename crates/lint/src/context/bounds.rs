@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::{
-    facts::{Keep, Root},
+    facts::{How, Keep, Root},
     names::{Definition, FunctionId, Usage},
     syntax::{
         Ranged,
@@ -16,10 +16,7 @@ impl<'a> Context<'a> {
         if keep.before.as_group().is_some_and(|it| it.is_bounded) {
             return true;
         }
-        if let Root::SelfAttribute(_, name) | Root::Attribute(name) = keep.root
-            && self.project.emptied.contains(name)
-            && self.is_emptied_elsewhere(keep, name)
-        {
+        if self.is_given_up(keep) {
             return true;
         }
         self.uses(keep.root).iter().any(|it| match it.usage {
@@ -57,10 +54,19 @@ impl<'a> Context<'a> {
         false
     }
 
-    fn is_emptied_elsewhere(&self, keep: &Keep<'a>, name: &str) -> bool {
-        // What empties it is in this file, but another class's attribute of the same name: still silence, not a guess.
-        let _ = (keep, name);
-        true
+    /// Whether an attribute of this name is emptied or given a new value somewhere in the project: if it is another object's, this is
+    /// silence about one that leaks, which is better than a false accusation.
+    fn is_given_up(&self, keep: &Keep<'a>) -> bool {
+        let (Root::SelfAttribute(_, name) | Root::Attribute(name)) = keep.root else { return false };
+        if !matches!(keep.how, How::Accumulate | How::Concatenate | How::Chain) {
+            return self.project.emptied.contains(name);
+        }
+        // What goes on from itself is assigned, too: only other assignments give it up.
+        let goes_on = self.facts.keeps.iter().filter(|it| it.root == keep.root && it.how == keep.how).count();
+        let assigned = self.uses(keep.root).iter().filter(|it| {
+            matches!(it.usage, Usage::Stored) && self.names.function(it.function).name != "__init__"
+        });
+        assigned.count() > goes_on
     }
 
     /// Whether anything ever looks at what was put into the target.

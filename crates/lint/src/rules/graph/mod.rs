@@ -1,5 +1,16 @@
 //! Autograd graphs that stay.
 
-mod kept;
+pub(crate) mod kept;
 
-rules!(append_attached_tensor);
+rules!(
+    accumulate_attached_loss,
+    append_attached_tensor,
+    host_copy_without_detach,
+    dict_accumulate_attached,
+    cat_accumulate,
+    aux_term_not_backpropagated,
+    retain_graph_with_kept_value,
+    needless_retain_graph,
+    hidden_state_carry,
+    attached_module_state,
+);
