@@ -105,8 +105,13 @@ impl<'a> Context<'a> {
         let retains = self.retains_graph(keep.at.function);
         match keep.how {
             How::Chain => {
+                // What starts anew in each round of the loop that trains is carried within one step only.
+                let outlives_training = self.training_loop(keep.at.in_loop).is_some_and(|trains| {
+                    let whole = |id: LoopId| self.names.the_loop(id).node.range();
+                    keep.outlived_loop.is_some_and(|it| whole(it).contains_range(whole(trains)))
+                });
                 let carries =
-                    keep.carried.is_some() && in_training_loop && matches!(keep.root, Root::Name(..));
+                    keep.carried.is_some() && outlives_training && matches!(keep.root, Root::Name(..));
                 carries.then_some(Kind::Carried)
             }
             How::SetAttribute => None,

@@ -327,22 +327,24 @@ impl<'a> Flow<'a, '_, '_> {
         let is_import = entry.definitions.iter().any(|it| matches!(it, Definition::Import(_)));
         let statement = self.frame().statement.range();
         let names = self.names;
-        let outlived_loop = self.loop_without_reset(|range| {
-            is_own
-                && entry.definitions.iter().any(|it| match it {
-                    Definition::Value(expr, _) => {
-                        range.contains_range(expr.range()) && !statement.contains_range(expr.range())
-                            && !is_update_of(expr, name)
-                    }
-                    Definition::Other(at) => {
-                        range.contains_range(*at) && !statement.contains_range(*at)
-                            // `total += x` defines nothing anew
-                            && !entry.uses.iter().any(|it| matches!(it.usage, Usage::Augmented) && at.contains_range(it.expr.range()))
-                    }
-                    Definition::Loop(id) => range.contains_range(names.the_loop(*id).node.range()),
-                    _ => false,
-                })
-        });
+        // What the present statement does, and `total += x`, do not begin anew.
+        let is_augmented = |at: TextRange| {
+            let mut augmented = entry.uses.iter().filter(|it| matches!(it.usage, Usage::Augmented));
+            augmented.any(|it| at.contains_range(it.expr.range()))
+        };
+        let begins_anew = |range: TextRange, it: &Definition<'_>| match it {
+            Definition::Value(expr, _) => {
+                let at = expr.range();
+                range.contains_range(at) && !statement.contains_range(at) && !is_update_of(expr, name)
+            }
+            Definition::Other(at) => {
+                range.contains_range(*at) && !statement.contains_range(*at) && !is_augmented(*at)
+            }
+            Definition::Loop(id) => range.contains_range(names.the_loop(*id).node.range()),
+            _ => false,
+        };
+        let outlived_loop = self
+            .loop_without_reset(|range| is_own && entry.definitions.iter().any(|it| begins_anew(range, it)));
         Reach { root, outlived_loop, outlives_call: !is_own || (is_parameter && !is_import) }
     }
 
