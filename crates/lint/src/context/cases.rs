@@ -5,7 +5,7 @@ use crate::{
     diagnostic::Severity,
     facts::{Grad, Hook, How, Keep, Root},
     flow::value::{Graph, Size, Value},
-    names::{FunctionId, LoopId},
+    names::{Definition, FunctionId, LoopId},
     syntax::ast::Expr,
 };
 
@@ -76,7 +76,16 @@ impl<'a> Context<'a> {
     fn case(&self, keep: &'a Keep<'a>) -> Option<Case<'a>> {
         let tensor = keep.value.tensor_within()?;
         let graph = self.graph(&keep.value, &keep.at);
+        // A list that is passed in may be gone after the call; `x[mask] = y` may be a tensor's.
+        let is_passed_in = matches!(self.definitions(keep.root), [Definition::Parameter(_)]);
+        let is_group = matches!(keep.before, Value::Group(_));
+        if is_passed_in && keep.outlived_loop.is_none() || keep.how == How::SetItem && !is_group {
+            return None;
+        }
         let repetition = self.repetition(keep)?;
+        if self.is_within_one_step(keep, repetition) {
+            return None;
+        }
         if self.is_bounded(keep) || self.has_constant_key(keep) && keep.how == How::SetItem {
             return None;
         }
@@ -88,6 +97,20 @@ impl<'a> Context<'a> {
             self.kind_of_data(keep, graph, repetition)?
         };
         Some(Case { keep, kind, graph, release, repetition, size })
+    }
+
+    /// Whether the target lives no longer than one call of a function that is a part of a step: the layers of a model, the tiles of an
+    /// image, the parts of a loss are gathered in such lists, and go with them.
+    fn is_within_one_step(&self, keep: &Keep<'a>, repetition: Repetition) -> bool {
+        let function = keep.at.function;
+        if keep.outlives_call || function == FunctionId::MODULE {
+            return false;
+        }
+        let is_part_of_model = self
+            .class_around(function)
+            .is_some_and(|it| self.is_module_class(&crate::flow::value::Class::Project(self.file, it)));
+        !matches!(repetition, Repetition::Data(_))
+            || is_part_of_model && self.training_loop(keep.at.in_loop).is_none()
     }
 
     fn kind_of_attached(&self, keep: &Keep<'a>, release: Release, repetition: Repetition) -> Option<Kind> {

@@ -133,8 +133,9 @@ impl<'a> Context<'a> {
         let at_top = it.function == FunctionId::MODULE;
         match it.node {
             LoopNode::While(node) => match &*node.test {
-                Expr::BooleanLiteral(_) | Expr::NumberLiteral(_) => Rounds::Data,
+                Expr::BooleanLiteral(_) | Expr::NumberLiteral(_) if self.is_run(it.function) => Rounds::Data,
                 test if mentions_word(test, DATA) => Rounds::Data,
+                test if self.is_run(it.function) && mentions_word(test, STEPS) => Rounds::Data,
                 _ => Rounds::Unknown,
             },
             LoopNode::For(_) | LoopNode::Comprehension(_) => {
@@ -162,7 +163,9 @@ impl<'a> Context<'a> {
                     _ => "",
                 };
                 match (name, call.arguments.args.first()) {
-                    ("range", Some(_)) => return rounds_of_range(&call.arguments.args),
+                    ("range", Some(_)) => {
+                        return rounds_of_range(&call.arguments.args, self.is_run(function));
+                    }
                     (
                         "enumerate" | "tqdm" | "trange" | "track" | "iter" | "reversed" | "sorted" | "list",
                         Some(first),
@@ -197,13 +200,27 @@ impl<'a> Context<'a> {
                 _ => {}
             }
         }
-        if mentions_word(iterable, DATA) {
+        if mentions_word(iterable, DATA) || self.is_run(function) && mentions_word(iterable, STEPS) {
             Rounds::Data
         } else if mentions_word(iterable, PARTS) {
             Rounds::Parts
         } else {
             Rounds::Unknown
         }
+    }
+
+    /// Whether a function is a program's run rather than a part of one step: the module itself, `main`, `train`, `evaluate`.
+    fn is_run(&self, function: FunctionId) -> bool {
+        const RUNS: &[&str] = &[
+            "main", "train", "fit", "run", "eval", "valid", "test", "predict", "infer", "loop", "bench",
+            "collect",
+        ];
+        let name = self.names.function(function).name;
+        let is_part_of_model = self
+            .class_around(function)
+            .is_some_and(|it| self.is_module_class(&Class::Project(self.file, it)));
+        function == FunctionId::MODULE
+            || !is_part_of_model && RUNS.iter().any(|it| name.trim_start_matches('_').starts_with(it))
     }
 
     /// What a name or attribute of `self` holds in the end.
@@ -227,25 +244,33 @@ impl<'a> Context<'a> {
     }
 }
 
+/// Words for what is read from beginning to end, wherever they stand.
 const DATA: &[&str] = &[
     "loader",
-    "dataloader",
     "loaders",
+    "dataloader",
+    "dataloaders",
     "dl",
     "batches",
-    "batch",
+    "minibatches",
     "dataset",
     "datasets",
     "epoch",
     "epochs",
+    "episode",
+    "episodes",
+    "rollouts",
+];
+
+/// Words for rounds of a run; in a function of a model they are as likely the parts of one step.
+const STEPS: &[&str] = &[
+    "batch",
     "step",
     "steps",
     "iteration",
     "iterations",
     "iters",
     "iter",
-    "episodes",
-    "episode",
     "samples",
     "requests",
     "frames",
@@ -256,9 +281,7 @@ const DATA: &[&str] = &[
     "documents",
     "prompts",
     "videos",
-    "minibatches",
     "timesteps",
-    "rollouts",
     "data",
     "examples",
 ];
@@ -329,7 +352,7 @@ fn is_range(expr: &Expr) -> bool {
     matches!(expr, Expr::Call(call) if matches!(&*call.func, Expr::Name(it) if matches!(it.id.as_str(), "range" | "trange")))
 }
 
-fn rounds_of_range(args: &[Expr]) -> Rounds {
+fn rounds_of_range(args: &[Expr], is_run: bool) -> Rounds {
     let (start, stop) = match args {
         [stop] => (Some(0), int_literal(stop)),
         [start, stop, ..] => (int_literal(start), int_literal(stop)),
@@ -344,6 +367,7 @@ fn rounds_of_range(args: &[Expr]) -> Rounds {
             }
         }
         _ if args.iter().any(|it| mentions_word(it, DATA)) => Rounds::Data,
+        _ if is_run && args.iter().any(|it| mentions_word(it, STEPS)) => Rounds::Data,
         _ if args.iter().any(|it| mentions_word(it, PARTS)) => Rounds::Parts,
         _ => Rounds::Unknown,
     }

@@ -280,6 +280,22 @@ impl<'a> Collector<'a> {
     }
 }
 
+/// Whether a call of this method is what a loop that trains does.
+fn trains(method: &ast::ExprAttribute) -> bool {
+    match method.attr.as_str() {
+        "backward" | "manual_backward" => true,
+        "step" => {
+            let object = match &*method.value {
+                Expr::Name(it) => it.id.as_str(),
+                Expr::Attribute(it) => it.attr.as_str(),
+                _ => "",
+            };
+            object.contains("opt") || object.contains("scaler")
+        }
+        _ => false,
+    }
+}
+
 /// Whether two expressions are the same place of the source.
 fn is_same(a: &Expr, b: &Expr) -> bool {
     std::ptr::eq(a, b)
@@ -403,7 +419,7 @@ impl<'a> Visitor<'a> for Collector<'a> {
                 let is_callee =
                     matches!(self.parents.last(), Some(Expr::Call(call)) if is_same(&call.func, expr));
                 if is_callee {
-                    if matches!(it.attr.as_str(), "backward" | "manual_backward" | "zero_grad") {
+                    if trains(it) {
                         self.marks_training();
                     }
                 } else {
