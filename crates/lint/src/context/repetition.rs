@@ -141,8 +141,8 @@ impl<'a> Context<'a> {
             LoopNode::For(_) | LoopNode::Comprehension(_) => {
                 let Some(iterable) = it.node.iterable() else { return Rounds::Unknown };
                 match self.rounds_over(it.function, iterable) {
-                    // The loops of a script are its run.
-                    Rounds::Unknown if at_top && is_range(iterable) => Rounds::Data,
+                    // The outermost loops of a script are its run.
+                    Rounds::Unknown if at_top && it.parent.is_none() && is_range(iterable) => Rounds::Data,
                     rounds => rounds,
                 }
             }

@@ -252,10 +252,10 @@ impl<'a> Flow<'a, '_, '_> {
     /// What a name holds as the second round begins.
     fn carry(&mut self, id: LoopId, name: &'a str, before: Option<&Value>, after: &Value) {
         let mut value = before.map_or_else(|| after.clone(), |it| it.join(after));
-        if let Value::Tensor(tensor) = &mut value {
-            let node = self.facts.tape.carry(std::mem::take(&mut tensor.nodes), id);
-            tensor.nodes.push(node);
+        if let Some(tensor) = value.tensor_within() {
+            let node = self.facts.tape.carry(tensor.nodes.clone(), id);
             self.frame().carried.insert((id, name), node);
+            value = value.computed_by(node);
         }
         self.assign(name, value);
     }

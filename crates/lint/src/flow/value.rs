@@ -250,6 +250,20 @@ impl Value {
         }
     }
 
+    /// The same value as the result of one operation.
+    pub(crate) fn computed_by(&self, node: u32) -> Self {
+        match self {
+            Self::Tensor(tensor) => {
+                Self::Tensor(Tensor { nodes: std::iter::once(node).collect(), ..tensor.clone() })
+            }
+            Self::Group(group) => Self::Group(Arc::new(group.with(
+                group.element.computed_by(node),
+                group.parts.iter().map(|it| it.computed_by(node)).collect(),
+            ))),
+            _ => self.clone(),
+        }
+    }
+
     /// Without what has a meaning only in the function that it comes from.
     pub(crate) fn without_nodes(&self) -> Self {
         match self {
