@@ -64,6 +64,17 @@ pub struct Problem {
 
 /// Checks `sources`, which belong to one project; the answers are in their order. `done` is called once for each file.
 pub fn check(sources: &[Source], selection: &Selection, done: &(dyn Fn() + Sync)) -> Vec<Checked> {
+    // Trees are walked by recursion. Threads with room for that are made once; where they cannot be, each walk makes its own room.
+    match rayon::ThreadPoolBuilder::new().stack_size(STACK).build() {
+        Ok(threads) => threads.install(|| check_here(sources, selection, done)),
+        Err(_) => check_here(sources, selection, done),
+    }
+}
+
+/// What a thread reserves for its stack; only what is used of it takes memory.
+const STACK: usize = 64 << 20;
+
+fn check_here(sources: &[Source], selection: &Selection, done: &(dyn Fn() + Sync)) -> Vec<Checked> {
     let modules = module_names(sources);
     let parsed: Vec<_> = sources.par_iter().map(Source::parse).collect();
     let names: Vec<Names<'_>> = parsed
