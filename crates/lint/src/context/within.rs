@@ -36,6 +36,19 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Whether a loop runs for each step: over data, but not over epochs, whose rounds are long.
+    pub(crate) fn is_over_steps(&self, id: LoopId) -> bool {
+        let node = self.names.the_loop(id).node;
+        let mut heads = [node.iterable(), node.target()].into_iter().flatten();
+        let is_over_epochs = heads.any(|it| self.text(it).to_ascii_lowercase().contains("epoch"));
+        let has_inner_loop = self.names.loops.iter().enumerate().any(|(inner, it)| {
+            it.parent == Some(id)
+                && !it.node.body().is_empty()
+                && self.repetition_in(LoopId(inner as u32)).is_some()
+        });
+        self.repetition_in(id).is_some() && !is_over_epochs && !has_inner_loop
+    }
+
     /// Whether a variable or attribute is given a value in a loop, so that it is another in each round.
     pub(crate) fn may_be_another_in(&self, id: LoopId, expr: &Expr) -> bool {
         match expr {

@@ -34,9 +34,8 @@
 //! - pytorch/pytorch#1917, facebookresearch/detectron2#3847
 
 use crate::{
-    context::{Context, Loader, Repetition, Workers},
+    context::{Context, Loader, Workers},
     diagnostic::{Diagnostic, Severity},
-    names::LoopId,
     rule::{Framework, Rule},
     syntax::{Ranged, ast::Expr},
 };
@@ -62,7 +61,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         });
         let Some(id) = context.loop_around(call.at.in_loop).filter(|_| is_thrown_away) else { continue };
         let Some(known) = context.loader(call.at.function, loader) else { continue };
-        if !is_over_steps(context, id) || context.may_be_another_in(id, loader) || call.at.branch.is_some() {
+        if !context.is_over_steps(id) || context.may_be_another_in(id, loader) || call.at.branch.is_some() {
             continue;
         }
         let (severity, made) = match known {
@@ -89,16 +88,4 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             diagnostic.advise("go over the loader with `for`, or make its iterator once and anew only after `StopIteration`"),
         );
     }
-}
-
-/// Whether a loop runs for each step: over data, but not over epochs, in which one batch to look at is cheap.
-fn is_over_steps(context: &Context<'_>, id: LoopId) -> bool {
-    let node = context.names.the_loop(id).node;
-    let is_over_epochs = [node.iterable(), node.target()].into_iter().flatten().any(|it| {
-        context.text(it).to_ascii_lowercase().contains("epoch")
-    });
-    let has_inner_loop =
-        context.names.loops.iter().any(|it| it.parent == Some(id) && !it.node.body().is_empty());
-    let position = matches!(context.repetition_in(id), Some(Repetition::Data(_) | Repetition::Loop(_)));
-    position && !is_over_epochs && !has_inner_loop
 }
