@@ -30,8 +30,9 @@
 //!
 //! ## When it is silent
 //! Nothing in the file speaks of a device; the copy is of a module, not of its weights, and is not gathered in a list (an
-//! average of weights, layers that are cloned); what is copied was moved to the host before; schedulers and scalers, which
-//! are small. A copy outside of loops is only an info.
+//! average of weights, layers that are cloned); what is copied was moved to the host before, or is copied in `__init__`, when
+//! models still are there; schedulers and scalers, which are small; the copy only passes through another call, as on its
+//! way into a file. A copy outside of loops is only an info.
 //!
 //! ## Fix
 //! Copies to the host: unsafe, because the copy is then on another device (`load_state_dict` does not mind), and because a module
@@ -49,7 +50,7 @@ use crate::{
     rule::{Framework, Rule},
     syntax::{
         Ranged,
-        ast::{self, Expr},
+        ast::{self, Expr, Stmt},
     },
 };
 
@@ -75,6 +76,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let gathers = keep.is_some_and(|it| grows(context, it));
         let holder = state_of(original);
         if holder.is_none() && !(gathers && is_model(context, call, original))
+            || !gathers && !is_kept(call)
+            || context.names.function(call.at.function).name == "__init__"
             || is_on_host(context, call, original)
             || holder.is_some_and(is_small)
         {
@@ -119,6 +122,24 @@ fn state_of(expr: &Expr) -> Option<&Expr> {
     }
 }
 
+/// Whether a variable, attribute or item holds the copy; what only passes through a call is soon gone.
+fn is_kept(call: &Call<'_>) -> bool {
+    let value = match call.at.statement {
+        Stmt::Assign(it) => &*it.value,
+        Stmt::AnnAssign(it) => match it.value.as_deref() {
+            Some(value) => value,
+            None => return false,
+        },
+        _ => return false,
+    };
+    let is_copy = |it: &Expr| matches!(it, Expr::Call(it) if std::ptr::eq(it, call.expr));
+    match value {
+        Expr::Tuple(it) => it.elts.iter().any(is_copy),
+        Expr::Dict(it) => it.items.iter().any(|it| is_copy(&it.value)),
+        other => is_copy(other),
+    }
+}
+
 fn grows(context: &Context<'_>, keep: &Keep<'_>) -> bool {
     context.repetition(keep).is_some() && !context.is_bounded(keep)
 }
@@ -139,14 +160,14 @@ fn is_on_host(context: &Context<'_>, call: &Call<'_>, expr: &Expr) -> bool {
 }
 
 /// Schedulers and scalers have next to no state.
-fn is_small(holder: &Expr) -> bool {
+pub(super) fn is_small(holder: &Expr) -> bool {
     let name = match holder {
         Expr::Name(it) => it.id.as_str(),
         Expr::Attribute(it) => it.attr.as_str(),
         _ => "",
     };
     let name = name.to_ascii_lowercase();
-    ["sched", "scaler", "sampler", "loader", "metric", "stopp"].iter().any(|it| name.contains(it))
+    ["sched", "scaler", "sampler", "loader", "metric", "stopp", "loop"].iter().any(|it| name.contains(it))
 }
 
 fn copy_to_host<'a>(

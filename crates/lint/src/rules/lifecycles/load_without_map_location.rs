@@ -21,8 +21,9 @@
 //! ```
 //!
 //! ## When it is silent
-//! `map_location` is given, or may be among `**kwargs`. If what is loaded is not seen to go into `load_state_dict`, it is only an
-//! info: it may be no tensors at all. Tests.
+//! `map_location` is given, or may be among `**kwargs`; what is loaded goes into a scheduler or scaler, which is small. If it is not
+//! seen to go into `load_state_dict` at all, it is only an info where the names speak of models or checkpoints, and nothing
+//! elsewhere: it may be no tensors. Tests.
 //!
 //! ## Fix
 //! Adds `map_location="cpu"`: safe where all that is loaded goes into `load_state_dict` of a module or optimizer, which copies
@@ -32,6 +33,7 @@
 //! - [torch.load](https://docs.pytorch.org/docs/stable/generated/torch.load.html)
 //! - pytorch/pytorch#17364, lucidrains/imagen-pytorch#132, HorizonRobotics/alf#1532, NVIDIA/apex#458
 
+use super::deepcopy_on_device::is_small;
 use crate::{
     context::Context,
     diagnostic::{Diagnostic, Severity},
@@ -40,7 +42,11 @@ use crate::{
     flow::value::{Class, Value},
     names::Usage,
     rule::{Framework, Rule},
-    syntax::{Ranged, TextRange, ast::Expr},
+    syntax::{
+        Ranged, TextRange,
+        ast::{self, Expr, Stmt},
+        mentions,
+    },
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -59,6 +65,8 @@ enum Goal<'a> {
     OnlyStates(Vec<&'a Call<'a>>),
     /// Some of it does.
     States,
+    /// It goes into a scheduler or scaler, whose state is a few numbers.
+    Small,
     Unknown,
 }
 
@@ -71,9 +79,12 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let goal = goal_of(context, call);
+        if matches!(goal, Goal::Small) || matches!(goal, Goal::Unknown) && !sounds_like_model(context, call) {
+            continue;
+        }
         let severity = match goal {
             Goal::OnlyStates(_) | Goal::States => Severity::Warning,
-            Goal::Unknown => Severity::Info,
+            Goal::Small | Goal::Unknown => Severity::Info,
         };
         let applicability = match goal {
             Goal::OnlyStates(loads) if loads.iter().all(|it| copies(context, it)) => Applicability::Safe,
@@ -105,10 +116,17 @@ fn goal_of<'a>(context: &Context<'a>, call: &Call<'a>) -> Goal<'a> {
             it.expr.arguments.args.first().is_some_and(|it| it.range().contains_range(range))
         })
     };
+    let is_small = |load: &&Call<'a>| load.method().is_some_and(|(object, ..)| is_small(object));
     if let Some(load) = load_with(call.expr.range()) {
-        return Goal::OnlyStates(vec![load]);
+        return if is_small(&load) { Goal::Small } else { Goal::OnlyStates(vec![load]) };
     }
-    let Some(name) = context.name_of_result(call) else { return Goal::Unknown };
+    let Some(name) = context.name_of_result(call) else {
+        return match part_of_result(call) {
+            // `weights = torch.load(path)["model"]`
+            Some(name) if loads.iter().any(|it| !is_small(it) && is_given(it, name)) => Goal::States,
+            _ => Goal::Unknown,
+        };
+    };
     let scope = context.scope(call.at.function);
     let Some(entry) = context.names.name(scope, name.id.as_str()) else { return Goal::Unknown };
     let mut goals = Vec::new();
@@ -122,9 +140,41 @@ fn goal_of<'a>(context: &Context<'a>, call: &Call<'a>) -> Goal<'a> {
     }
     match (goals.is_empty(), is_only) {
         (true, _) => Goal::Unknown,
+        (false, _) if goals.iter().all(is_small) => Goal::Small,
         (false, true) => Goal::OnlyStates(goals),
         (false, false) => Goal::States,
     }
+}
+
+/// The name that is given a part of what a call loads.
+fn part_of_result<'a>(call: &Call<'a>) -> Option<&'a ast::ExprName> {
+    let Stmt::Assign(it) = call.at.statement else { return None };
+    let mut value = &*it.value;
+    while let Expr::Subscript(item) = value {
+        value = &item.value;
+    }
+    match (value, it.targets.as_slice()) {
+        (Expr::Call(it), [Expr::Name(name)]) if std::ptr::eq(it, call.expr) => Some(name),
+        _ => None,
+    }
+}
+
+fn is_given(load: &Call<'_>, name: &ast::ExprName) -> bool {
+    let is_name = |it: &Expr| matches!(it, Expr::Name(it) if it.id == name.id);
+    load.expr.arguments.args.first().is_some_and(|it| mentions(it, &is_name))
+}
+
+/// Whether the file, or what is made of it, has a name as checkpoints have; not those of random numbers.
+fn sounds_like_model(context: &Context<'_>, call: &Call<'_>) -> bool {
+    let statement = match call.at.statement {
+        Stmt::Assign(it) => context.text(it),
+        Stmt::AnnAssign(it) => context.text(it),
+        _ => context.text(call.expr),
+    };
+    let text = format!("{statement} {}", context.names.function(call.at.function).name).to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|it| text.contains(it));
+    has(&["ckpt", "checkpoint", "state_dict", "model", "weights_path", "weight_file", "pretrain", "optim", "net."])
+        && !has(&["rng", "bytesio", "metadata", "buffer"])
 }
 
 /// Whether a `load_state_dict` is that of a module or optimizer, which copies what it is given.

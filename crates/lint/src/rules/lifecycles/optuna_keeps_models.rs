@@ -85,7 +85,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for call in context.calls_named("optimize") {
         let Some((study, ..)) = call.method() else { continue };
         let is_study = context.calls_to(&["optuna.create_study", "optuna.load_study"]).any(|made| {
-            matches!(context.only_value(call.at.function, study), Some(Expr::Call(it)) if std::ptr::eq(it, made.expr))
+            made.at.function == call.at.function
+                && context.name_of_result(made).is_some_and(|name| matches!(study, Expr::Name(it) if it.id == name.id))
         });
         if !is_study || call.keyword("gc_after_trial").is_some() || call.has_unpacking() {
             continue;

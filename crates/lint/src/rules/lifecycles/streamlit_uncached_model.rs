@@ -30,7 +30,7 @@
 //!
 //! ## When it is silent
 //! The function that loads has a decorator; a condition guards the call (`if "model" not in st.session_state`, a button); the
-//! model is put into a global or the session's state.
+//! model is put into a global or the session's state. Files that show nothing by themselves: they are imported, once.
 //!
 //! ## Fix
 //! Adds `@st.cache_resource` to a function that loads and returns the model and takes no arguments: unsafe, because all users
@@ -44,6 +44,7 @@ use super::model_loads::{model_loads, plain_calls_of};
 use crate::{
     context::Context,
     diagnostic::{Diagnostic, Severity},
+    facts::Callee,
     fix::{Applicability, Edit, Fix},
     flow::value::Value,
     names::{Definition, FunctionId, FunctionNode, ScopeId},
@@ -63,7 +64,7 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let Some(streamlit) = name_of_streamlit(context) else { return };
-    if context.is_test() {
+    if context.is_test() || !is_script(context) {
         return;
     }
     for load in model_loads(context) {
@@ -110,6 +111,18 @@ fn name_of_streamlit<'a>(context: &Context<'a>) -> Option<&'a str> {
         .collect();
     names.sort_unstable();
     names.first().copied()
+}
+
+/// Whether the file shows something when it is run, itself or in a function that it calls: other files are only imported, once.
+fn is_script(context: &Context<'_>) -> bool {
+    context.facts.calls.iter().any(|call| {
+        let shows = matches!(&call.callee, Callee::External(path)
+            if path.first() == "streamlit" && !path.last().starts_with("cache"));
+        let function = call.at.function;
+        shows
+            && (function == FunctionId::MODULE
+                || plain_calls_of(context, function).any(|it| it.at.function == FunctionId::MODULE))
+    })
 }
 
 fn cache(context: &Context<'_>, function: FunctionId, streamlit: &str) -> Option<Fix> {
