@@ -153,22 +153,6 @@ impl<'a> Context<'a> {
             other => self.names.function(other).range(),
         }
     }
-
-    /// The name that a statement gives the result of a call to, if it does nothing else.
-    pub(crate) fn name_of_result(&self, call: &Call<'a>) -> Option<&'a ast::ExprName> {
-        let (target, value) = match call.at.statement {
-            Stmt::Assign(it) => match it.targets.as_slice() {
-                [target] => (target, &*it.value),
-                _ => return None,
-            },
-            Stmt::AnnAssign(it) => (&*it.target, it.value.as_deref()?),
-            _ => return None,
-        };
-        match (target, value) {
-            (Expr::Name(name), Expr::Call(it)) if std::ptr::eq(it, call.expr) => Some(name),
-            _ => None,
-        }
-    }
 }
 
 /// Whether an object may be another after this: a method of it is called, or an attribute of it set.

@@ -36,7 +36,7 @@
 //!
 //! ## References
 //! - [Accelerate troubleshooting](https://huggingface.co/docs/accelerate/basic_tutorials/troubleshooting)
-//! - huggingface/accelerate#84, huggingface/accelerate#89, huggingface/accelerate#739, d8ahazard/sd_dreambooth_extension#598
+//! - huggingface/accelerate#84, huggingface/accelerate#89, huggingface/accelerate#739, `d8ahazard/sd_dreambooth_extension#598`
 
 use crate::{
     context::Context,

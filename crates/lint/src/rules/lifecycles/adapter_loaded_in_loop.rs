@@ -1,4 +1,4 @@
-//! Loads LoRA weights into the same pipeline in every round of a loop, and never unloads them.
+//! Loads `LoRA` weights into the same pipeline in every round of a loop, and never unloads them.
 //!
 //! ## Why it matters
 //! `load_lora_weights` adds an adapter to the model, beside those that are there. Each stays on the GPU and takes part in every
@@ -106,9 +106,10 @@ fn unload_last(context: &Context<'_>, id: LoopId, pipeline: &str) -> Option<Fix>
     }
     let lines = context.whole_lines(last);
     let indentation = context.indentation(last);
-    let (before, after) = match context.text(lines).ends_with(['\n', '\r']) {
-        true => ("", context.end_of_line()),
-        false => (context.end_of_line(), ""),
+    let (before, after) = if context.text(lines).ends_with(['\n', '\r']) {
+        ("", context.end_of_line())
+    } else {
+        (context.end_of_line(), "")
     };
     Some(Fix::new(
         Applicability::Unsafe,

@@ -66,7 +66,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for call in context.calls_to(&["torch.load"]) {
         let Some(last_use) = last_use_of(context, call) else { continue };
         let Some(training) = training_after(context, call, last_use) else { continue };
-        let Some(name) = context.name_of_result(call) else { continue };
+        let Some(name) = call.name_of_result() else { continue };
         let is_on_host = call.argument("map_location", 1).and_then(text_literal) == Some("cpu")
             || call.keyword("mmap").is_some_and(|it| bool_literal(&it.value) == Some(true));
         let (severity, place) =
@@ -93,7 +93,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 /// Where the variable that holds the checkpoint is last used, if all uses come after each other in its own function, and one
 /// of them loads its state.
 fn last_use_of<'a>(context: &Context<'a>, call: &Call<'a>) -> Option<TextSize> {
-    let name = context.name_of_result(call)?;
+    let name = call.name_of_result()?;
     let entry = context.names.name(context.scope(call.at.function), name.id.as_str())?;
     if entry.definitions.len() != 1 || call.at.in_loop.is_some() {
         return None;

@@ -67,20 +67,17 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         if call.at.branch.is_some() || !call.is_statement() {
             continue;
         }
-        let (place, reason) = match context.loop_around(call.at.in_loop) {
-            Some(id) => {
-                let Some(place) = steps(context, id) else { continue };
-                (Some(place), "this loop runs for each step".to_owned())
+        let (place, reason) = if let Some(id) = context.loop_around(call.at.in_loop) {
+            let Some(place) = steps(context, id) else { continue };
+            (Some(place), "this loop runs for each step".to_owned())
+        } else {
+            let function = context.names.function(call.at.function).name;
+            let is_step = matches!(function, "training_step" | "validation_step" | "on_train_batch_end");
+            let repetition = context.repetition_of_function(call.at.function);
+            if !is_step || repetition != Some(Repetition::Framework) {
+                continue;
             }
-            None => {
-                let function = context.names.function(call.at.function).name;
-                let is_step = matches!(function, "training_step" | "validation_step" | "on_train_batch_end");
-                let repetition = context.repetition_of_function(call.at.function);
-                if !is_step || repetition != Some(Repetition::Framework) {
-                    continue;
-                }
-                (None, format!("`{function}` runs at every step"))
-            }
+            (None, format!("`{function}` runs at every step"))
         };
         let diagnostic = Diagnostic::new(
             &RULE,

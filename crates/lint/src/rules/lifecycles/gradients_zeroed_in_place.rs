@@ -28,7 +28,7 @@
 //!
 //! ## References
 //! - [torch.optim.Optimizer.zero_grad](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html)
-//! - TorchFix, rule TOR402
+//! - `TorchFix`, rule TOR402
 
 use crate::{
     context::Context,

@@ -120,7 +120,7 @@ fn goal_of<'a>(context: &Context<'a>, call: &Call<'a>) -> Goal<'a> {
     if let Some(load) = load_with(call.expr.range()) {
         return if is_small(&load) { Goal::Small } else { Goal::OnlyStates(vec![load]) };
     }
-    let Some(name) = context.name_of_result(call) else {
+    let Some(name) = call.name_of_result() else {
         return match part_of_result(call) {
             // `weights = torch.load(path)["model"]`
             Some(name) if loads.iter().any(|it| !is_small(it) && is_given(it, name)) => Goal::States,

@@ -30,8 +30,7 @@ fn is_path_of_load(path: &Path<'_>) -> bool {
                 .any(|it| class.contains(it))
         }
         ["transformers", "pipeline"]
-        | ["torch", "hub", "load"]
-        | ["torch", "jit", "load"]
+        | ["torch", "hub" | "jit", "load"]
         | ["onnxruntime", "InferenceSession"]
         | ["sentence_transformers", "SentenceTransformer" | "CrossEncoder"]
         | ["ultralytics", "YOLO"]

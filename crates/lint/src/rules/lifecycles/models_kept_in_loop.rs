@@ -118,7 +118,7 @@ fn is_on_device(context: &Context<'_>, id: LoopId, model: &Expr) -> bool {
         let by_name = call.method().is_some_and(|(object, ..)| {
             matches!(object, Expr::Name(it) if it.id == model.id)
         });
-        by_name || context.name_of_result(call).is_some_and(|it| it.id == model.id)
+        by_name || call.name_of_result().is_some_and(|it| it.id == model.id)
     };
     let within = || context.calls_within(whole).filter(is_of_model);
     let goes = within().any(|it| match it.last_name() {

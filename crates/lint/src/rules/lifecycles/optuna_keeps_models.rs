@@ -86,7 +86,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let Some((study, ..)) = call.method() else { continue };
         let is_study = context.calls_to(&["optuna.create_study", "optuna.load_study"]).any(|made| {
             made.at.function == call.at.function
-                && context.name_of_result(made).is_some_and(|name| matches!(study, Expr::Name(it) if it.id == name.id))
+                && made.name_of_result().is_some_and(|name| matches!(study, Expr::Name(it) if it.id == name.id))
         });
         if !is_study || call.keyword("gc_after_trial").is_some() || call.has_unpacking() {
             continue;

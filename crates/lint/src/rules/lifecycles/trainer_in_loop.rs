@@ -80,7 +80,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         }
         let Some(id) = context.loop_around(call.at.in_loop) else { continue };
         let node = context.names.the_loop(id).node;
-        let is_given_up = context.name_of_result(call).is_some_and(|name| {
+        let is_given_up = call.name_of_result().is_some_and(|name| {
             let scope = context.scope(call.at.function);
             context.names.name(scope, name.id.as_str()).is_some_and(|it| {
                 it.uses.iter().any(|it| {

@@ -32,14 +32,13 @@
 //!
 //! ## References
 //! - [itertools.cycle: saves a copy of each element](https://docs.python.org/3/library/itertools.html#itertools.cycle)
-//! - pytorch/pytorch#23900, bytedance/UNO#64, cgtuebingen/SSS-GS#7, DeepLearnPhysics/lartpc_mlreco3d#77, kipoi/kipoi#277
+//! - pytorch/pytorch#23900, bytedance/UNO#64, cgtuebingen/SSS-GS#7, `DeepLearnPhysics/lartpc_mlreco3d#77`, kipoi/kipoi#277
 
 use crate::{
     context::{Context, Loader},
     diagnostic::{Diagnostic, Severity},
     facts::Call,
     fix::{Applicability, Edit, Fix},
-    names::FunctionId,
     rule::{Framework, Rule},
     syntax::{Ranged, ast::Expr, is_same_place},
 };
@@ -128,7 +127,7 @@ fn go_over_it_again<'a>(
         .facts
         .assignments
         .iter()
-        .any(|it| it.at.function != FunctionId::MODULE && is_same_place(it.target, loader) && contains(it.expr, call));
+        .any(|it| is_same_place(it.target, loader) && contains(it.expr, call));
     let takes_more = call.expr.arguments.args.len() + call.expr.arguments.keywords.len() > 1;
     if !is_sure || !stays || is_own_target || takes_more {
         return None;

@@ -34,7 +34,7 @@
 //! persistent workers would not notice.
 //!
 //! ## References
-//! - pytorch/pytorch#62066, pytorch/pytorch#97432, allenai/olmoearth_pretrain#563
+//! - pytorch/pytorch#62066, pytorch/pytorch#97432, `allenai/olmoearth_pretrain#563`
 
 use crate::{
     context::{Context, LOADERS, Repetition, Workers},
