@@ -20,7 +20,8 @@
 //! ```
 //!
 //! ## When it is silent
-//! The same function looks at `.grad` of anything, or the file uses CUDA graphs, which need gradients that stay where they are.
+//! The same function looks at `.grad` of anything, or the file uses CUDA graphs or `DeepSpeed`, which
+//! need gradients that stay where they are.
 //! The argument is no literal. Tests.
 //!
 //! ## Fix
@@ -50,7 +51,8 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let text = context.source.text();
-    if context.is_test() || text.contains("CUDAGraph") || text.contains("make_graphed_callables") {
+    let needs_gradients = ["CUDAGraph", "make_graphed_callables", "deepspeed"].iter().any(|it| text.contains(it));
+    if context.is_test() || needs_gradients {
         return;
     }
     for call in context.calls_named("zero_grad") {
