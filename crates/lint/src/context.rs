@@ -4,8 +4,11 @@ mod bounds;
 mod cases;
 mod edits;
 mod gradients;
+mod imports;
+mod loaders;
 mod repetition;
 mod text;
+mod within;
 
 use crate::{
     calling::Calling,
@@ -19,6 +22,7 @@ use crate::{
 
 pub(crate) use cases::{Case, Kind, is_copy};
 pub(crate) use gradients::Release;
+pub(crate) use loaders::{LOADERS, Loader, Workers};
 pub(crate) use repetition::{Repetition, Rounds};
 pub(crate) use text::needs_parentheses;
 

@@ -250,6 +250,22 @@ impl<'a> Call<'a> {
             _ => false,
         }
     }
+
+    /// The name that its statement gives its result to, if the statement does nothing else.
+    pub(crate) fn name_of_result(&self) -> Option<&'a ast::ExprName> {
+        let (target, value) = match self.at.statement {
+            Stmt::Assign(it) => match it.targets.as_slice() {
+                [target] => (target, &*it.value),
+                _ => return None,
+            },
+            Stmt::AnnAssign(it) => (&*it.target, it.value.as_deref()?),
+            _ => return None,
+        };
+        match (target, value) {
+            (Expr::Name(name), Expr::Call(it)) if std::ptr::eq(it, self.expr) => Some(name),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> Facts<'a> {

@@ -23,6 +23,9 @@ impl<'a> Context<'a> {
             arguments.args.iter().map(Ranged::end).chain(arguments.keywords.iter().map(Ranged::end)).max();
         let Some(before) = before else { return Some(Edit::insert(closing, argument)) };
         let rest = self.text(TextRange::new(before, closing));
+        if let Some(edit) = self.line_of_its_own(before, rest, argument) {
+            return Some(edit);
+        }
         let code: String = rest.lines().map(|it| it.split('#').next().unwrap_or("")).collect();
         let separator = match (code.trim_end().ends_with(','), rest.trim().is_empty() || code.trim() == ")") {
             (true, _) if rest.ends_with([' ', '\n', '\r']) => "",
@@ -39,6 +42,20 @@ impl<'a> Context<'a> {
             closing
         };
         Some(Edit::insert(at, format!("{separator}{argument}")))
+    }
+
+    /// An argument behind the last one, which ends at `end`, where each argument has a line with a comma at its end.
+    fn line_of_its_own(&self, end: TextSize, rest: &str, argument: &str) -> Option<Edit> {
+        let comma = rest.find(',')?;
+        let end_of_line = comma + rest.get(comma..)?.find(['\n', '\r'])?;
+        if !rest.get(..comma)?.trim().is_empty() {
+            return None;
+        }
+        let text = self.source.text();
+        let line = text.get(..usize::from(end))?.rsplit(['\n', '\r']).next()?;
+        let indentation: String = line.chars().take_while(|it| it.is_whitespace()).collect();
+        let at = end + TextSize::from(end_of_line as u32);
+        Some(Edit::insert(at, format!("{}{indentation}{argument},", self.end_of_line())))
     }
 
     /// Takes an argument with a name out of a call.

@@ -331,7 +331,7 @@ fn mentions_word(expr: &Expr, words: &[&str]) -> bool {
 }
 
 /// The words of an identifier, in lower case.
-fn words_of(identifier: &str) -> Vec<String> {
+pub(super) fn words_of(identifier: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
     for c in identifier.chars() {
