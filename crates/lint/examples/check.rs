@@ -2,6 +2,9 @@
 
 use std::{env, fs, path::Path, time::Instant};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use vramscope_lint::{Selection, Source, check};
 
 fn read(path: &Path, sources: &mut Vec<Source>) {
