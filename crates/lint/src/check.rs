@@ -8,7 +8,7 @@ use crate::{
     diagnostic::Diagnostic,
     facts::Facts,
     flow::{follow, value::FileId},
-    modules::module_names,
+    modules::{import_order, module_names},
     names::{Names, collect},
     project::{FileSummary, Project},
     rule::{Rule, rules},
@@ -128,25 +128,24 @@ fn check_here(sources: &[Source], selection: &Selection, done: &(dyn Fn() + Sync
         .collect()
 }
 
-/// Follows the code of all files: once for what each says by itself, and again with what the others say.
+/// Follows the code of all files, those that are imported before those that import them.
 fn follow_project<'a>(names: &[Names<'a>]) -> (Vec<Facts<'a>>, Project) {
-    let follow_all = |project: &Project| -> Vec<Facts<'a>> {
-        names
+    let mut project = Project::of(names.iter().map(|it| it.module.to_owned()));
+    let mut facts: Vec<Facts<'a>> = (0..names.len()).map(|_| Facts::default()).collect();
+    for level in import_order(names, &project) {
+        let followed: Vec<_> = level
             .par_iter()
-            .enumerate()
-            .map(|(index, names)| follow(FileId(index as u32), names, project))
-            .collect()
-    };
-    let summarise = |facts: &[Facts<'a>]| {
-        let files: Vec<_> =
-            names.par_iter().zip(facts).map(|(names, facts)| FileSummary::of(names, facts)).collect();
-        Project::of(files)
-    };
-    let mut facts = follow_all(&Project::default());
-    let mut project = summarise(&facts);
-    if names.len() > 1 {
-        facts = follow_all(&project);
-        project = summarise(&facts);
+            .map(|file| {
+                let names = &names[file.0 as usize];
+                let facts = follow(*file, names, &project);
+                let summary = FileSummary::of(names, &facts);
+                (*file, facts, summary)
+            })
+            .collect();
+        for (file, followed, summary) in followed {
+            facts[file.0 as usize] = followed;
+            project.add(file, summary);
+        }
     }
     (facts, project)
 }

@@ -1,8 +1,8 @@
-//! Under which dotted names files can be imported.
+//! Under which dotted names files can be imported, and which imports which.
 
 use rustc_hash::FxHashSet;
 
-use crate::source::Source;
+use crate::{flow::value::FileId, names::Names, project::Project, source::Source};
 
 /// The name of a module.
 pub(crate) struct ModuleName {
@@ -35,4 +35,43 @@ pub(crate) fn module_names(sources: &[Source]) -> Vec<ModuleName> {
             ModuleName { name: parts.join("."), is_package }
         })
         .collect()
+}
+
+/// The files in groups: each imports only files of groups before its own. Where files import each other in a circle, one of them
+/// comes first.
+pub(crate) fn import_order(names: &[Names<'_>], project: &Project) -> Vec<Vec<FileId>> {
+    let imported: Vec<Vec<FileId>> = names
+        .iter()
+        .map(|names| {
+            let mut files: Vec<_> = names.imports.iter().filter_map(|it| project.imported(it)).collect();
+            files.sort_unstable();
+            files.dedup();
+            files
+        })
+        .collect();
+    let mut groups: Vec<Vec<FileId>> = Vec::new();
+    let mut group_of: Vec<Option<usize>> = vec![None; names.len()];
+    let mut entered = vec![false; names.len()];
+    for start in 0..names.len() {
+        // Depth first, with a stack of its own: chains of imports can be long.
+        let mut waiting = vec![(start, 0)];
+        while let Some((file, next)) = waiting.pop() {
+            if group_of[file].is_some() || next == 0 && std::mem::replace(&mut entered[file], true) {
+                continue;
+            }
+            if let Some(import) = imported[file].get(next) {
+                waiting.push((file, next + 1));
+                waiting.push((import.0 as usize, 0));
+                continue;
+            }
+            let group =
+                imported[file].iter().filter_map(|it| group_of[it.0 as usize]).max().map_or(0, |it| it + 1);
+            group_of[file] = Some(group);
+            if groups.len() <= group {
+                groups.resize_with(group + 1, Vec::new);
+            }
+            groups[group].push(FileId(file as u32));
+        }
+    }
+    groups
 }

@@ -45,6 +45,8 @@ pub(crate) struct Names<'a> {
     pub(crate) loops: Vec<Loop<'a>>,
     /// Every mention of an attribute `….name`, by its name, whatever the object; methods that are called are not in it.
     pub(crate) attributes: FxHashMap<&'a str, Vec<Use<'a>>>,
+    /// Everything that is imported anywhere in the file.
+    pub(crate) imports: Vec<Path<'a>>,
     /// Functions, lambdas, classes and loops by where they are.
     by_range: FxHashMap<TextRange, Item>,
     /// The dotted name under which the file can be imported.

@@ -26,7 +26,6 @@ pub(crate) struct Project {
 /// A file as seen from others.
 #[derive(Default)]
 pub(crate) struct FileSummary {
-    module: String,
     exports: FxHashMap<String, Export>,
     functions: Vec<Value>,
     classes: Vec<ClassSummary>,
@@ -89,7 +88,6 @@ impl FileSummary {
             })
             .collect();
         Self {
-            module: names.module.to_owned(),
             exports,
             functions: facts.functions.iter().map(|it| it.returns.clone()).collect(),
             classes,
@@ -116,12 +114,35 @@ fn empties(names: &Names<'_>, uses: &[Use<'_>]) -> bool {
 }
 
 impl Project {
-    /// Puts summaries together; they are in the order of their numbers.
-    pub(crate) fn of(files: Vec<FileSummary>) -> Self {
-        let modules =
-            files.iter().enumerate().map(|(index, it)| (it.module.clone(), FileId(index as u32))).collect();
-        let emptied = files.iter().flat_map(|it| it.emptied.iter().cloned()).collect();
-        Self { modules, files, emptied }
+    /// A project of modules with these dotted names, of which nothing else is known yet.
+    pub(crate) fn of(modules: impl Iterator<Item = String>) -> Self {
+        let modules: FxHashMap<String, FileId> =
+            modules.enumerate().map(|(index, it)| (it, FileId(index as u32))).collect();
+        let files = (0..modules.len()).map(|_| FileSummary::default()).collect();
+        Self { modules, files, emptied: FxHashSet::default() }
+    }
+
+    /// Adds what is known of a file.
+    pub(crate) fn add(&mut self, file: FileId, summary: FileSummary) {
+        self.emptied.extend(summary.emptied.iter().cloned());
+        let index = file.0 as usize;
+        if self.files.len() <= index {
+            // Two files of the same dotted name.
+            self.files.resize_with(index + 1, FileSummary::default);
+        }
+        self.files[index] = summary;
+    }
+
+    /// The file of the project that an import reads: the longest beginning of its dotted name that is a module.
+    pub(crate) fn imported(&self, path: &Path<'_>) -> Option<FileId> {
+        let mut path = *path;
+        while !path.parts().is_empty() {
+            if let Some(file) = self.modules.get(&path.to_string()) {
+                return Some(*file);
+            }
+            path.pop();
+        }
+        None
     }
 
     /// What a dotted name means in the project; unknown if it is not of the project.

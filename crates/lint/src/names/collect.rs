@@ -34,6 +34,7 @@ pub(crate) fn collect<'a>(body: &'a [Stmt], module: &'a str, is_package: bool) -
             classes: Vec::new(),
             loops: Vec::new(),
             attributes: FxHashMap::default(),
+            imports: Vec::new(),
             by_range: FxHashMap::default(),
             module,
         },
@@ -250,6 +251,7 @@ impl<'a> Collector<'a> {
     fn define_import(&mut self, it: &'a ast::StmtImport) {
         for alias in &it.names {
             let dotted = alias.name.as_str();
+            self.names.imports.push(Path::of(dotted));
             if let Some(name) = &alias.asname {
                 self.define(name.as_str(), Definition::Import(Path::of(dotted)))
             } else {
@@ -274,6 +276,7 @@ impl<'a> Collector<'a> {
         for alias in &it.names {
             let mut path = base;
             path.push(alias.name.as_str());
+            self.names.imports.push(path);
             let name = alias.asname.as_ref().unwrap_or(&alias.name);
             self.define(name.as_str(), Definition::Import(path));
         }
