@@ -2,9 +2,11 @@
 
 mod bounds;
 mod cases;
+mod each_step;
 mod edits;
 mod gradients;
 mod repetition;
+mod shapes;
 mod text;
 
 use crate::{
@@ -17,6 +19,7 @@ use crate::{
 };
 
 pub(crate) use cases::{Case, Kind, is_copy};
+pub(crate) use each_step::EachStep;
 pub(crate) use gradients::Release;
 pub(crate) use repetition::{Repetition, Rounds};
 pub(crate) use text::needs_parentheses;
