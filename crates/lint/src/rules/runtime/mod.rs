@@ -11,6 +11,7 @@ rules!(
     new_group_in_loop,
     process_group_not_destroyed,
     full_state_dict_on_gpu,
+    checkpoint_closure_captures_output,
     memory_history_left_on,
     profiler_without_schedule,
     ray_gpu_task_reuse,

@@ -35,7 +35,7 @@ use crate::{
     context::{Context, EachStep},
     diagnostic::{Diagnostic, Severity},
     fix::{Applicability, Fix},
-    names::LoopId,
+    names::{Definition, LoopId},
     rule::{Framework, Rule},
     syntax::{
         ast::{self, Expr},
@@ -89,14 +89,19 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// Whether what is passed depends on what a loop goes over.
-fn is_over_ranks(context: &Context<'_>, call: &ast::ExprCall, innermost: LoopId) -> bool {
-    let names = &context.names;
-    names.loops_from(Some(innermost)).filter_map(|it| names.the_loop(it).node.target()).any(|target| {
-        let is_target = |name: &str| {
-            mentions(target, &|it| matches!(it, Expr::Name(it) if it.id.as_str() == name))
-        };
-        let depends =
-            |it: &Expr| mentions(it, &|it| matches!(it, Expr::Name(it) if is_target(it.id.as_str())));
-        call.arguments.args.iter().any(depends) || call.arguments.keywords.iter().any(|it| depends(&it.value))
-    })
+fn is_over_ranks<'a>(context: &Context<'a>, call: &'a ast::ExprCall, innermost: LoopId) -> bool {
+    let names = context.names;
+    let the_loop = names.the_loop(innermost);
+    let changes = |name: &str| {
+        names.name(names.function(the_loop.function).scope, name).is_some_and(|it| {
+            it.definitions.iter().any(|it| match it {
+                Definition::Loop(id) => names.loops_from(Some(innermost)).any(|it| it == *id),
+                Definition::Value(_, in_loop) => in_loop.is_some(),
+                Definition::Other(range) => the_loop.node.range().contains_range(*range),
+                _ => false,
+            })
+        })
+    };
+    let depends = |it: &Expr| mentions(it, &|it| matches!(it, Expr::Name(it) if changes(it.id.as_str())));
+    call.arguments.args.iter().any(depends) || call.arguments.keywords.iter().any(|it| depends(&it.value))
 }
