@@ -47,7 +47,6 @@ use crate::{
     names::{Definition, FunctionId, LoopId, Path, Usage},
     rule::{Framework, Rule},
     syntax::{
-        Ranged,
         ast::{self, Expr, Stmt},
     },
 };

@@ -1,7 +1,7 @@
 //! Traces, scripts or exports a model at every step.
 //!
 //! ## Why it matters
-//! TorchScript keeps the types and graphs that it makes in a compilation unit of the process, which is never emptied: each
+//! `TorchScript` keeps the types and graphs that it makes in a compilation unit of the process, which is never emptied: each
 //! `torch.jit.trace` or `torch.jit.script` adds to it, and the constants of a trace, copies of tensors among them, stay with
 //! it. `torch.onnx.export` traces, too, unless it is told `dynamo=True`.
 //!
