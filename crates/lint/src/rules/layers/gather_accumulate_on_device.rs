@@ -76,7 +76,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let Some(repetition) = context.repetition(keep) else { continue };
-        if context.is_bounded(keep) {
+        let is_vague = size != Size::Array && matches!(repetition, Repetition::Loop(_));
+        if is_vague || context.is_bounded(keep) {
             continue;
         }
         let severity = if size == Size::Array { Severity::Warning } else { Severity::Info };

@@ -40,7 +40,7 @@
 //!
 //! ## When it is silent
 //! An attribute of this name is cleared, emptied or assigned anew anywhere in the project outside a constructor, or what is
-//! gathered are numbers or text.
+//! gathered are numbers or text. Losses, tensors of one number, are information only.
 //!
 //! ## Fix
 //! Unsafe: clears the list as the last thing in the hook for the end of the epoch, if the class has it. If others read the list
@@ -55,7 +55,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     facts::{How, Keep, Root},
     fix::{Applicability, Edit, Fix},
-    flow::value::{GroupKind, Value},
+    flow::value::{GroupKind, Size, Value},
     names::{ClassId, FunctionNode},
     rule::{Framework, Rule},
     syntax::{Ranged, ast::Stmt},
@@ -106,10 +106,12 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let target = context.text(keep.target);
+        let is_small = keep.value.tensor_within().is_some_and(|it| it.size == Size::Scalar);
+        let severity = if is_small { Severity::Info } else { Severity::Warning };
         found.push(
             Diagnostic::new(
                 &RULE,
-                Severity::Warning,
+                severity,
                 keep.range,
                 format!("`{target}` keeps something of every batch of all epochs: nothing clears it"),
             )

@@ -30,8 +30,8 @@
 //! at the same time, and their outputs must be read before the next is replayed.
 //!
 //! ## When it is silent
-//! A pool is given, there is no loop around the capture and no loop that calls its function, or the graph is reset or given
-//! up in each round.
+//! A pool is given, there is no loop around the capture and no loop that calls its function, or the graph does not outlive the
+//! round: it is reset, or only a name or an attribute holds it, which the next one takes over.
 //!
 //! ## Fix
 //! Only advice: whether graphs run at the same time is not to be seen.
@@ -43,6 +43,7 @@ use crate::{
     context::{Context, Repetition, Rounds},
     diagnostic::{Diagnostic, Severity},
     facts::Call,
+    names::Usage,
     rule::{Framework, Rule},
     syntax::ast::{Expr, Stmt},
 };
@@ -67,7 +68,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for call in context.calls_to(CAPTURES) {
         // `torch.cuda.graph(graph, pool)`, `make_graphed_callables(callables, args, warm-up, allow_unused, pool)`
         let position = if call.last_name() == "make_graphed_callables" { 4 } else { 1 };
-        if call.argument("pool", position).is_some() || call.has_unpacking() || is_given_up(context, call) {
+        if call.argument("pool", position).is_some() || call.has_unpacking() || !is_kept(context, call) {
             continue;
         }
         // One capture a round is enough here: sizes are few, and each holds the memory of a whole step.
@@ -95,18 +96,33 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether the graph does not outlive the round: it is a plain name that is reset or deleted.
-fn is_given_up<'a>(context: &Context<'a>, call: &Call<'a>) -> bool {
-    let Some(graph) = call.argument("cuda_graph", 0) else { return true };
+/// Whether the graph outlives the round: it is put into something, handed on or returned, and not given up again. A plain name or
+/// attribute holds only the last one.
+fn is_kept<'a>(context: &Context<'a>, call: &Call<'a>) -> bool {
+    if call.last_name() == "make_graphed_callables" {
+        return match call.at.statement {
+            Stmt::Assign(it) => it.targets.iter().any(Expr::is_subscript_expr),
+            _ => true,
+        };
+    }
+    let Some(graph) = call.argument("cuda_graph", 0) else { return false };
     let is_reset = context.calls_named("reset").any(|it| {
         it.at.function == call.at.function
             && it.method().is_some_and(|(object, ..)| context.text(object) == context.text(graph))
     });
-    let is_deleted = call.at.in_loop.is_some_and(|id| {
-        context.names.the_loop(id).node.body().iter().any(|it| match it {
-            Stmt::Delete(it) => it.targets.iter().any(|it| context.text(it) == context.text(graph)),
-            _ => false,
-        })
-    });
-    is_reset || is_deleted || matches!(graph, Expr::Call(_)) && call.last_name() == "graph"
+    match graph {
+        Expr::Subscript(_) => !is_reset,
+        Expr::Name(name) => {
+            let uses = context.names.name(context.scope(call.at.function), name.id.as_str()).map(|it| &it.uses);
+            let is_handed_on = uses.into_iter().flatten().any(|it| match it.usage {
+                Usage::Assigned | Usage::Gathered | Usage::Returned => true,
+                Usage::Argument(other) => {
+                    matches!(&*other.func, Expr::Attribute(it) if matches!(it.attr.as_str(), "append" | "add" | "setdefault"))
+                }
+                _ => false,
+            });
+            is_handed_on && !is_reset
+        }
+        _ => false,
+    }
 }

@@ -26,7 +26,8 @@
 //!
 //! ## When it is silent
 //! A limit is given, recording is turned off again anywhere in the file, or the call is of the old form
-//! (`_record_memory_history(True)`), which keeps one entry for each block.
+//! (`_record_memory_history(True)`), which keeps one entry for each block. So it is if the same function dumps a snapshot and has
+//! no loop over data: that is a short look.
 //!
 //! ## Fix
 //! Unsafe: adds `max_entries=100_000`; older entries are then forgotten.
@@ -35,10 +36,11 @@
 //! - pytorch/pytorch#129674, pytorch/pytorch#155889, pytorch/pytorch#153571
 
 use crate::{
-    context::Context,
+    context::{Context, Rounds},
     diagnostic::{Diagnostic, Severity},
     facts::Call,
     fix::{Applicability, Fix},
+    names::LoopId,
     rule::{Framework, Rule},
     syntax::{ast::Expr, bool_literal},
 };
@@ -65,7 +67,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let is_limited = call.keyword("max_entries").is_some()
             || call.keyword("trace_alloc_max_entries").is_some()
             || call.expr.arguments.args.len() > 3;
-        if is_old || is_limited || call.has_unpacking() {
+        if is_old || is_limited || call.has_unpacking() || is_short(context, call) {
             continue;
         }
         // What is recorded: text, or not said. Anything else may be nothing.
@@ -87,6 +89,19 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             .fixed_by(fix),
         );
     }
+}
+
+/// Whether the same function looks at what was recorded, without a loop over data in between.
+fn is_short(context: &Context<'_>, call: &Call<'_>) -> bool {
+    let function = call.at.function;
+    let dumps = ["_dump_snapshot", "_snapshot"]
+        .iter()
+        .any(|it| context.calls_named(it).any(|it| it.at.function == function));
+    let loops = context.names.loops.iter().enumerate();
+    dumps
+        && !loops
+            .filter(|(_, it)| it.function == function)
+            .any(|(index, _)| context.rounds(LoopId(index as u32)) == Rounds::Data)
 }
 
 fn is_off(call: &Call<'_>) -> bool {
