@@ -30,13 +30,11 @@ impl<'a> Context<'a> {
     /// Whether code runs anew at every step. Code under a condition, or behind a way out (`if key in cache: return …`), may
     /// well run once, and callers count only where they are in the same file.
     pub(crate) fn each_step(&self, at: &Position<'a>) -> Option<EachStep> {
-        if self.may_run_once(at) {
-            return None;
+        match self.data_loop(at.in_loop) {
+            Some(id) => (!self.may_skip_rounds(at, Some(id))).then_some(EachStep::In(id)),
+            None if self.may_run_once(at) => None,
+            None => self.each_call(at.function, HOPS),
         }
-        if let Some(id) = self.data_loop(at.in_loop) {
-            return Some(EachStep::In(id));
-        }
-        self.each_call(at.function, HOPS)
     }
 
     /// The innermost loop over data that is or is around `innermost`.
@@ -82,11 +80,12 @@ impl<'a> Context<'a> {
             return Some(EachStep::Framework);
         }
         self.calls_named(own.name).filter(|it| self.is_call_of(it, function)).find_map(|call| {
-            if call.at.function == function || self.may_run_once(&call.at) {
+            if call.at.function == function {
                 return None;
             }
             match self.data_loop(call.at.in_loop) {
-                Some(id) => Some(EachStep::CalledIn(id)),
+                Some(id) => (!self.may_skip_rounds(&call.at, Some(id))).then_some(EachStep::CalledIn(id)),
+                None if self.may_run_once(&call.at) => None,
                 None => self.each_call(call.at.function, hops),
             }
         })
@@ -103,7 +102,7 @@ impl<'a> Context<'a> {
     }
 
     /// Whether something decides about running this code at all: an `if` around it, a way out before it, a cache of results.
-    pub(crate) fn may_run_once(&self, at: &Position<'a>) -> bool {
+    fn may_run_once(&self, at: &Position<'a>) -> bool {
         let function = self.names.function(at.function);
         let is_cached = function.node.decorators().iter().any(|it| {
             let callee = match &it.expression {
@@ -113,12 +112,18 @@ impl<'a> Context<'a> {
             let name = self.text(callee);
             name.contains("cache") || name.contains("once") || name.contains("fixture")
         });
-        let bodies = self
-            .names
-            .loops_from(at.in_loop)
-            .map(|it| self.names.the_loop(it).node.body())
-            .chain([function.node.body()]);
-        at.branch.is_some() || is_cached || bodies.into_iter().any(|body| has_way_out(body, at.statement))
+        is_cached || self.may_skip_rounds(at, None) || has_way_out(function.node.body(), at.statement)
+    }
+
+    /// Whether something decides in which rounds this code runs, in the loops up to and including `outermost`.
+    fn may_skip_rounds(&self, at: &Position<'a>, outermost: Option<LoopId>) -> bool {
+        let mut is_inside = true;
+        let mut loops = self.names.loops_from(at.in_loop).take_while(|it| {
+            let was_inside = is_inside;
+            is_inside = was_inside && Some(*it) != outermost;
+            was_inside
+        });
+        at.branch.is_some() || loops.any(|it| has_way_out(self.names.the_loop(it).node.body(), at.statement))
     }
 }
 
