@@ -3,7 +3,7 @@
 //! ## Why it matters
 //! `mode="reduce-overhead"` and `mode="max-autotune"` record a CUDA graph for every shape that comes along, with
 //! `dynamic=True`, too, and every recording is kept. Batches padded to their longest item have as many shapes as there are
-//! lengths, so memory grows until all have been seen; PyTorch itself warns after 50 recordings.
+//! lengths, so memory grows until all have been seen; PyTorch itself warns after 8 recordings.
 //!
 //! ## Example
 //! ```python

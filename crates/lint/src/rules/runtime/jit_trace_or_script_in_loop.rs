@@ -3,7 +3,7 @@
 //! ## Why it matters
 //! `TorchScript` keeps the types and graphs that it makes in a compilation unit of the process, which is never emptied: each
 //! `torch.jit.trace` or `torch.jit.script` adds to it, and the constants of a trace, copies of tensors among them, stay with
-//! it. `torch.onnx.export` traces, too, unless it is told `dynamo=True`.
+//! it. `torch.onnx.export` with `dynamo=False`, which was the default before 2.9, traces, too.
 //!
 //! ## Example
 //! ```python
@@ -24,7 +24,7 @@
 //! If a service has to export many models, let a process of its own do it each time.
 //!
 //! ## When it is silent
-//! It happens under a condition or behind a way out (`if traced is None`), once for each of several models, or in a test.
+//! An export does not say `dynamo=False`; it happens under a condition or behind a way out (`if traced is None`), once for each of several models, or in a test.
 //!
 //! ## Fix
 //! Unsafe: moves the assignment in front of the loop, if nothing in it changes from round to round.
@@ -61,7 +61,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for call in context.calls_to(TRACES) {
         let Some(each) = context.each_step(&call.at) else { continue };
         let export = call.last_name() == "export";
-        if export && call.keyword("dynamo").is_some_and(|it| bool_literal(&it.value) != Some(false)) {
+        if export && call.keyword("dynamo").is_none_or(|it| bool_literal(&it.value) != Some(false)) {
             continue;
         }
         let (does, fix) = match each {

@@ -26,7 +26,7 @@
 //! ```
 //!
 //! ## When it is silent
-//! The file mentions `destroy_process_group` anywhere, or sets up with `gloo`, which has no buffers on GPUs. Off by default: a
+//! The file mentions `destroy_process_group` anywhere, or sets up with another backend than NCCL, as `gloo`, which has no buffers on GPUs. Off by default: a
 //! script whose process ends loses nothing, and others may destroy the group.
 //!
 //! ## Fix
@@ -60,7 +60,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     for call in context.calls_to(SETUPS) {
-        if call.argument("backend", 0).is_some_and(|it| text_literal(it) == Some("gloo")) {
+        if call.argument("backend", 0).and_then(text_literal).is_some_and(|it| !it.contains("nccl")) {
             continue;
         }
         found.push(
