@@ -2,11 +2,13 @@
 
 mod bounds;
 mod cases;
+mod each_step;
 mod edits;
 mod gradients;
 mod imports;
 mod loaders;
 mod repetition;
+mod shapes;
 mod text;
 mod within;
 
@@ -21,6 +23,7 @@ use crate::{
 };
 
 pub(crate) use cases::{Case, Kind, is_copy};
+pub(crate) use each_step::EachStep;
 pub(crate) use gradients::Release;
 pub(crate) use loaders::{LOADERS, Loader, Workers};
 pub(crate) use repetition::{Repetition, Rounds};
