@@ -2,6 +2,8 @@
 
 mod bounds;
 mod cases;
+mod cells;
+mod compiled;
 mod edits;
 mod gradients;
 mod repetition;
@@ -17,6 +19,7 @@ use crate::{
 };
 
 pub(crate) use cases::{Case, Kind, is_copy};
+pub(crate) use compiled::Compiled;
 pub(crate) use gradients::Release;
 pub(crate) use repetition::{Repetition, Rounds};
 pub(crate) use text::needs_parentheses;
