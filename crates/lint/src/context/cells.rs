@@ -13,7 +13,7 @@ impl<'a> Context<'a> {
         self.source.kind() == SourceKind::Notebook
     }
 
-    /// The last statement of each cell, whose value IPython shows and keeps.
+    /// The last statement of each cell, whose value `IPython` shows and keeps.
     pub(crate) fn last_of_cells(&self) -> Vec<&'a Stmt> {
         let body = self.names.function(FunctionId::MODULE).node.body();
         let bounds = self.source.bounds();

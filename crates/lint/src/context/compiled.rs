@@ -6,7 +6,7 @@ use super::Context;
 use crate::{
     facts::{Call, Callee, Keep, Position, Root},
     flow::value::Value,
-    names::{Definition, FunctionId, LoopId, LoopNode, Usage},
+    names::{Definition, FunctionId, LoopId, LoopNode, ScopeId, Usage},
     syntax::{
         Ranged, TextRange,
         ast::{self, Expr},
@@ -23,6 +23,14 @@ pub(crate) struct Compiled<'a> {
     pub(crate) options: Option<&'a ast::ExprCall>,
     /// What is compiled, if it is a function of this file.
     pub(crate) function: Option<FunctionId>,
+}
+
+/// What a decorator that compiles looks like.
+enum Wrapper<'a> {
+    /// `@jax.jit`
+    Bare,
+    /// `@jax.jit(…)`
+    With(&'a ast::ExprCall),
 }
 
 impl<'a> Compiled<'a> {
@@ -48,32 +56,26 @@ impl<'a> Context<'a> {
         let scope = self.scope(own.parent?);
         own.node.decorators().iter().find_map(|it| {
             let place = &it.expression;
-            let options = self.options_of(scope, place, wrappers)?;
+            let options = match self.wrapper(scope, place, wrappers)? {
+                Wrapper::Bare => None,
+                Wrapper::With(call) => Some(call),
+            };
             Some(Compiled { place, options, function: Some(function) })
         })
     }
 
-    /// Nothing if `expr` is no wrapper; else the call with its options, if it is one.
-    fn options_of(
-        &self,
-        scope: crate::names::ScopeId,
-        expr: &'a Expr,
-        wrappers: &[&str],
-    ) -> Option<Option<&'a ast::ExprCall>> {
+    /// How a decorator names one of the wrappers, if it does.
+    fn wrapper(&self, scope: ScopeId, decorator: &'a Expr, wrappers: &[&str]) -> Option<Wrapper<'a>> {
         let is_wrapper = |expr: &'a Expr| {
             self.names.path(scope, expr).is_some_and(|path| wrappers.iter().any(|it| path.is(it)))
         };
-        match expr {
-            Expr::Call(call) if is_wrapper(&call.func) => Some(Some(call)),
-            // `@functools.partial(jax.jit, static_argnums=0)`
-            Expr::Call(call)
-                if self.names.path(scope, &call.func).is_some_and(|it| it.is("functools.partial")) =>
-            {
-                call.arguments.args.first().is_some_and(is_wrapper).then_some(Some(call))
-            }
-            Expr::Name(_) | Expr::Attribute(_) if is_wrapper(expr) => Some(None),
-            _ => None,
-        }
+        let Expr::Call(call) = decorator else {
+            return is_wrapper(decorator).then_some(Wrapper::Bare);
+        };
+        // `@functools.partial(jax.jit, static_argnums=0)`
+        let is_partial = self.names.path(scope, &call.func).is_some_and(|it| it.is("functools.partial"))
+            && call.arguments.args.first().is_some_and(is_wrapper);
+        (is_partial || is_wrapper(&call.func)).then_some(Wrapper::With(call))
     }
 
     /// The compiled function that a call calls, if it does.
@@ -155,10 +157,12 @@ impl<'a> Context<'a> {
         });
         self.names.loops_from(at.in_loop).find(|id| {
             let node = self.names.the_loop(*id).node;
-            if let (Some(target), Some(iterable)) = (node.target(), node.iterable()) {
-                if is_loop_only && counts(target, iterable, name) {
-                    return true;
-                }
+            let counts_here = node
+                .target()
+                .zip(node.iterable())
+                .is_some_and(|(target, iterable)| is_loop_only && counts(target, iterable, name));
+            if counts_here {
+                return true;
             }
             is_counter
                 && matches!(node, LoopNode::While(_) | LoopNode::For(_))
@@ -252,7 +256,14 @@ impl<'a> Context<'a> {
             }
             Root::Attribute(_) | Root::Other => false,
         };
-        (is_outside && keep.outlives_call && is_traced(keep.kept, &traced)).then_some(compiled)
+        // What is emptied again is used only while tracing.
+        let is_emptied = self.uses(keep.root).iter().any(|it| match it.usage {
+            Usage::Method { name, .. } => matches!(name, "clear" | "pop" | "popleft" | "popitem"),
+            Usage::Deleted | Usage::ItemDeleted => true,
+            _ => false,
+        });
+        let leaks = is_outside && !is_emptied && keep.outlives_call && is_traced(keep.kept, &traced);
+        leaks.then_some(compiled)
     }
 
     /// Whether one of these is called within a range.

@@ -1,8 +1,8 @@
-//! Makes a large NumPy array part of a compiled function.
+//! Makes a large `NumPy` array part of a compiled function.
 //!
 //! ## Why it matters
-//! While JAX traces a function, a NumPy array in it is a constant: it is written into the program, copied by the compiler, and lies on
-//! the device for as long as the executable does, once for each shape that the function is compiled for. Random numbers of NumPy
+//! While JAX traces a function, a `NumPy` array in it is a constant: it is written into the program, copied by the compiler, and lies on
+//! the device for as long as the executable does, once for each shape that the function is compiled for. Random numbers of `NumPy`
 //! are the same in every call, besides.
 //!
 //! ## Example
@@ -80,17 +80,14 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         }
     }
     // Arrays of the module that compiled functions close over.
-    for (name, entry) in &context.names.scope(crate::names::ScopeId::MODULE).names {
-        let [Definition::Value(Expr::Call(made), _)] = entry.definitions.as_slice() else { continue };
-        let Some(size) = elements(context, FunctionId::MODULE, made) else { continue };
-        let Some(one) = entry.uses.iter().find(|it| is_inside(it.function)) else { continue };
-        if size >= LARGE {
-            found.push(
-                report(one.expr, &format!("the NumPy array `{name}` is written into the compiled program as a constant"))
-                    .because_of(made, format!("it has {size} elements")),
-            );
-        }
-    }
+    let names = &context.names.scope(crate::names::ScopeId::MODULE).names;
+    found.extend(names.iter().filter_map(|(name, entry)| {
+        let [Definition::Value(Expr::Call(made), _)] = entry.definitions.as_slice() else { return None };
+        let size = elements(context, FunctionId::MODULE, made).filter(|it| *it >= LARGE)?;
+        let one = entry.uses.iter().find(|it| is_inside(it.function))?;
+        let message = format!("the NumPy array `{name}` is written into the compiled program as a constant");
+        Some(report(one.expr, &message).because_of(made, format!("it has {size} elements")))
+    }));
 }
 
 fn report(place: impl Ranged, message: &str) -> Diagnostic {
@@ -98,7 +95,7 @@ fn report(place: impl Ranged, message: &str) -> Diagnostic {
         .advise("pass it as an argument, or make it with `jax.random` or `jax.numpy`")
 }
 
-/// How many elements a new array of NumPy has, if its shape is written out.
+/// How many elements a new array of `NumPy` has, if its shape is written out.
 fn elements<'a>(context: &Context<'a>, function: FunctionId, call: &'a ast::ExprCall) -> Option<i64> {
     let path = context.path(function, &call.func)?;
     let first = call.arguments.args.first();

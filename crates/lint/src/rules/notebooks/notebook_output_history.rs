@@ -1,4 +1,4 @@
-//! Ends a notebook cell with a tensor, which IPython then keeps as output.
+//! Ends a notebook cell with a tensor, which `IPython` then keeps as output.
 //!
 //! ## Why it matters
 //! What the last expression of a cell gives is kept in `Out[n]`, in `_` and `_n`, for as long as the kernel runs. A tensor with a graph keeps
@@ -30,7 +30,7 @@
 //! Puts a semicolon behind the expression: unsafe, since the cell no longer shows it.
 //!
 //! ## References
-//! - [IPython: output caching](https://ipython.readthedocs.io/en/stable/interactive/reference.html#output-caching-system), ipython/ipython#11572, pytorch/pytorch#27600
+//! - [`IPython`: output caching](https://ipython.readthedocs.io/en/stable/interactive/reference.html#output-caching-system), ipython/ipython#11572, pytorch/pytorch#27600
 
 use crate::{
     context::Context,

@@ -73,7 +73,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         if !makes || !is_whole || call.at.branch.is_some() || !keras::is_model(context, &call.result) {
             continue;
         }
-        let (Some(Repetition::Data(id)) | Some(Repetition::Loop(id))) = context.repetition_at(&call.at) else {
+        let Some(Repetition::Data(id) | Repetition::Loop(id)) = context.repetition_at(&call.at) else {
             continue;
         };
         let node = context.names.the_loop(id).node;

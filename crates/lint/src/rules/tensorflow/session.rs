@@ -26,9 +26,8 @@ pub(super) fn builds_operations(call: &Call<'_>) -> bool {
 }
 
 fn is_operation(path: &Path<'_>) -> bool {
-    let parts = match path.parts() {
-        ["tensorflow", "compat", "v1", rest @ ..] | ["tensorflow", rest @ ..] => rest,
-        _ => return false,
+    let (["tensorflow", "compat", "v1", parts @ ..] | ["tensorflow", parts @ ..]) = path.parts() else {
+        return false;
     };
     match parts {
         ["nn" | "math" | "linalg" | "losses" | "random" | "strings" | "layers" | "image", name] => {
