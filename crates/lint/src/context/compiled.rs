@@ -23,6 +23,8 @@ pub(crate) struct Compiled<'a> {
     pub(crate) options: Option<&'a ast::ExprCall>,
     /// What is compiled, if it is a function of this file.
     pub(crate) function: Option<FunctionId>,
+    /// Whether a decorator compiles it: that of a method sees the object as the first argument, a call of `jax.jit(self.f)` does not.
+    pub(crate) is_decorated: bool,
 }
 
 /// What a decorator that compiles looks like.
@@ -60,7 +62,7 @@ impl<'a> Context<'a> {
                 Wrapper::Bare => None,
                 Wrapper::With(call) => Some(call),
             };
-            Some(Compiled { place, options, function: Some(function) })
+            Some(Compiled { place, options, function: Some(function), is_decorated: true })
         })
     }
 
@@ -131,7 +133,7 @@ impl<'a> Context<'a> {
             Some(Value::Function(file, id)) if *file == self.file => Some(*id),
             _ => None,
         };
-        Some(Compiled { place, options: Some(options), function })
+        Some(Compiled { place, options: Some(options), function, is_decorated: false })
     }
 
     /// How a function is compiled: by a decorator, or by a call that gets it.
@@ -139,7 +141,7 @@ impl<'a> Context<'a> {
         self.compiling_decorator(function, wrappers).or_else(|| {
             self.calls_to(wrappers)
                 .find(|it| matches!(it.arguments.first(), Some(Value::Function(file, id)) if *file == self.file && *id == function))
-                .map(|it| Compiled { place: &it.expr.func, options: Some(it.expr), function: Some(function) })
+                .map(|it| Compiled { place: &it.expr.func, options: Some(it.expr), function: Some(function), is_decorated: false })
         })
     }
 
@@ -212,7 +214,9 @@ impl<'a> Context<'a> {
             self.names.functions_from(at).find_map(|it| Some((it, self.compilation_of(it, wrappers)?)))?;
         let own = self.names.function(outer);
         let mut traced = FxHashSet::default();
+        let is_bound = own.class.is_some() && !compiled.is_decorated;
         for (position, parameter) in own.parameters().enumerate() {
+            let position = if is_bound { position.checked_sub(1) } else { Some(position) };
             let name = parameter.parameter.name.as_str();
             let is_receiver = own.receiver() == Some(name);
             let is_plain = matches!(
@@ -293,15 +297,16 @@ fn counts(target: &Expr, iterable: &Expr, name: &str) -> bool {
 }
 
 /// Whether a parameter is declared to be no traced value.
-fn is_static(compiled: &Compiled<'_>, position: usize, name: &str) -> bool {
+fn is_static(compiled: &Compiled<'_>, position: Option<usize>, name: &str) -> bool {
     if compiled.has_unseen_options() {
         return true;
     }
     let numbers = compiled.option("static_argnums").or_else(|| compiled.option("static_broadcasted_argnums"));
-    numbers.is_some_and(|it| each(it, &|it| int_literal(it).is_none_or(|it| it == position as i64)))
-        || compiled
-            .option("static_argnames")
-            .is_some_and(|it| each(it, &|it| text_literal(it).is_none_or(|it| it == name)))
+    numbers.is_some_and(|it| {
+        each(it, &|it| int_literal(it).is_none_or(|it| position.is_some_and(|at| at as i64 == it)))
+    }) || compiled
+        .option("static_argnames")
+        .is_some_and(|it| each(it, &|it| text_literal(it).is_none_or(|it| it == name)))
 }
 
 /// Whether an expression or, if it is a tuple or list, one of its elements is like that.

@@ -48,7 +48,6 @@ use crate::{
     facts::{Call, Callee},
     rule::{Framework, Rule},
     syntax::{
-        Ranged,
         ast::{self, Expr},
         int_literal, mentions, text_literal,
     },
@@ -69,7 +68,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let Some(compiled) = context.compiled_callee(call, JIT) else { continue };
         let arguments = &call.expr.arguments;
         // A method's own object is the first argument of what is compiled.
-        let shift = usize::from(matches!(call.callee, Callee::Method { .. }) && compiled.place.is_call_expr());
+        let shift = usize::from(matches!(call.callee, Callee::Method { .. }) && compiled.is_decorated);
         let by_position = arguments.args.iter().enumerate().map(|(at, it)| (Some(at + shift), None, it));
         let by_name = arguments.keywords.iter().map(|it| (None, it.arg.as_ref(), &it.value));
         for (position, name, argument) in by_position.chain(by_name) {
@@ -97,7 +96,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 
 fn parameter<'a>(context: &Context<'a>, compiled: &Compiled<'a>, position: usize) -> Option<&'a str> {
     let function = context.names.function(compiled.function?);
-    function.parameters().nth(position).map(|it| it.parameter.name.as_str())
+    let is_bound = function.class.is_some() && !compiled.is_decorated;
+    function.parameters().nth(position + usize::from(is_bound)).map(|it| it.parameter.name.as_str())
 }
 
 fn is_static(compiled: &Compiled<'_>, position: Option<usize>, name: Option<&str>) -> bool {
@@ -142,6 +142,6 @@ fn growing_slice<'a>(context: &Context<'a>, call: &Call<'a>, argument: &'a Expr)
         },
         _ => return None,
     };
-    let is_stable = mentions(&item.value, &|it| matches!(it, Expr::Slice(_))) || item.range().is_empty();
+    let is_stable = mentions(&item.value, &|it| matches!(it, Expr::Slice(_))) ;
     (!is_stable && is_counted(context, call, counter)).then_some(counter)
 }

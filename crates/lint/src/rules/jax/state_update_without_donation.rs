@@ -93,7 +93,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         if donates || compiled.has_unseen_options() || is_shared {
             continue;
         }
-        let shift = usize::from(matches!(call.callee, Callee::Method { .. }) && is_decorator(&compiled));
+        let shift = usize::from(matches!(call.callee, Callee::Method { .. }) && compiled.is_decorated);
         let numbers: Vec<String> = replaced.iter().map(|it| (it + shift).to_string()).collect();
         let numbers = match numbers.as_slice() {
             [one] => format!("({one},)"),
@@ -112,17 +112,6 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 .advise(format!("compile with `donate_argnums={numbers}`"))
                 .fixed_by(fix.map(|edit| Fix::new(Applicability::Unsafe, "donate the buffers of the old state", vec![edit]))),
         );
-    }
-}
-
-/// Whether a method was compiled by a decorator, which sees its object as the first argument.
-fn is_decorator(compiled: &crate::context::Compiled<'_>) -> bool {
-    match (compiled.place, compiled.options) {
-        (Expr::Call(place), Some(options)) if std::ptr::eq(place, options) => {
-            // `jax.jit(self.f)` has what it compiles as its argument, a decorator has not; `partial` has the wrapper.
-            !options.arguments.args.first().is_some_and(|it| compiled.function.is_some() && it.is_attribute_expr())
-        }
-        _ => true,
     }
 }
 

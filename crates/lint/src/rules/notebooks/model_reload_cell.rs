@@ -72,7 +72,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         }
         let statement = it.at.statement;
         let fix = matches!(statement, Stmt::Assign(_)).then(|| {
-            let text = format!("{} = None{}", name.id, context.end_of_line());
+            let indentation = context.indentation(statement);
+            let text = format!("{} = None{}{indentation}", name.id, context.end_of_line());
             Fix::new(Applicability::Display, "let go of the old model first", vec![Edit::insert(statement.start(), text)])
         });
         found.push(

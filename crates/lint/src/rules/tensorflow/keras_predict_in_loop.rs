@@ -147,9 +147,11 @@ fn call_model<'a>(context: &Context<'a>, call: &Call<'a>, object: &Expr, input: 
     let arguments = &call.expr.arguments;
     let is_simple = matches!(&*arguments.args, [only] if !only.is_starred_expr())
         && arguments.keywords.iter().all(|it| it.arg.as_ref().is_some_and(|it| it.as_str() == "verbose"));
+    // Parentheses around the model or its input, and comments, are better left alone.
     let gap = context.text(TextRange::new(object.end(), input.start()));
+    let is_plain = gap.chars().filter(|it| !it.is_whitespace()).eq(".predict(".chars());
     let rest = context.text(TextRange::new(input.end(), call.expr.end()));
-    if !is_simple || gap.contains('#') || rest.contains('#') {
+    if !is_simple || !is_plain || rest.contains('#') || input.is_generator_expr() {
         return None;
     }
     let range = TextRange::new(object.end(), call.expr.end());
