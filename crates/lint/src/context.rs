@@ -2,6 +2,8 @@
 
 mod bounds;
 mod cases;
+mod cells;
+mod compiled;
 mod each_step;
 mod edits;
 mod gradients;
@@ -23,6 +25,7 @@ use crate::{
 };
 
 pub(crate) use cases::{Case, Kind, is_copy};
+pub(crate) use compiled::Compiled;
 pub(crate) use each_step::EachStep;
 pub(crate) use gradients::Release;
 pub(crate) use loaders::{LOADERS, Loader, Workers};

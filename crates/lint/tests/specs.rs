@@ -3,10 +3,11 @@
 //! Under a heading, ```` ```python ```` blocks are files of one project; `file=name.py` names one. A comment at the end of a
 //! line, `# LK102` or `# LK102 error`, says that the rule of the file reports that line (with this severity); it is taken off before
 //! the code is checked. A ```` ```python fixed ```` block says what all fixes, the unsafe ones too, make of the block before it.
+//! Of a file whose name ends in `.ipynb` the lines `# %%` separate the cells.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use vramscope_lint::{Applicability, Rule, Selection, Source, check, fix, rules};
+use vramscope_lint::{Applicability, Framework, Rule, Selection, Source, TextSize, check, fix, rules};
 
 /// One heading of a specification.
 #[derive(Default)]
@@ -22,6 +23,40 @@ struct File {
     /// Line, and severity if it matters.
     expected: BTreeSet<(u32, Option<String>)>,
     fixed: Option<String>,
+}
+
+/// What separates the cells of a notebook.
+const CELL: &str = "# %%\n";
+
+impl File {
+    /// This file with `code` in it.
+    fn source(&self, code: &str) -> Source {
+        if !self.name.ends_with(".ipynb") {
+            return Source::read(self.name.as_str(), code.as_bytes()).unwrap();
+        }
+        let cells: Vec<String> = code
+            .split(CELL)
+            .map(|cell| {
+                let text = cell.strip_suffix('\n').unwrap_or(cell);
+                let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+                format!(
+                    r#"{{"cell_type": "code", "metadata": {{}}, "outputs": [], "execution_count": null, "source": "{text}"}}"#
+                )
+            })
+            .collect();
+        let json = format!(
+            r#"{{"cells": [{}], "metadata": {{}}, "nbformat": 4, "nbformat_minor": 4}}"#,
+            cells.join(", ")
+        );
+        Source::read(self.name.as_str(), json.as_bytes()).unwrap()
+    }
+
+    /// The line of the block in which the byte at `offset` of the source stands.
+    fn line(&self, source: &Source, offset: TextSize) -> u32 {
+        // Between two cells stands a line of the block that is none of the source.
+        let separators = source.location(offset).cell.map_or(0, |cell| cell - 1);
+        source.line_at(offset) + separators
+    }
 }
 
 fn read(rule: &Rule) -> Vec<Case> {
@@ -40,7 +75,7 @@ fn read(rule: &Rule) -> Vec<Case> {
         let code: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
         if info.trim() == "fixed" {
             let file = case.files.last_mut().expect("a fixed block follows the block that it fixes");
-            file.fixed = Some(code.join("\n") + "\n");
+            file.fixed = Some(file.source(&(code.join("\n") + "\n")).text().to_owned());
             continue;
         }
         let name =
@@ -64,7 +99,7 @@ fn read(rule: &Rule) -> Vec<Case> {
 }
 
 fn sources(case: &Case) -> Vec<Source> {
-    case.files.iter().map(|it| Source::read(it.name.as_str(), it.code.as_bytes()).unwrap()).collect()
+    case.files.iter().map(|it| it.source(&it.code)).collect()
 }
 
 fn check_rule(rule: &'static Rule) -> Vec<String> {
@@ -83,7 +118,7 @@ fn check_rule(rule: &'static Rule) -> Vec<String> {
             let told: BTreeSet<(u32, String)> = found
                 .diagnostics
                 .iter()
-                .map(|it| (source.location(it.range.start()).line, it.severity.name().to_owned()))
+                .map(|it| (file.line(source, it.range.start()), it.severity.name().to_owned()))
                 .collect();
             let told_lines: BTreeSet<u32> = told.iter().map(|it| it.0).collect();
             let expected_lines: BTreeSet<u32> = file.expected.iter().map(|it| it.0).collect();
@@ -114,7 +149,8 @@ fn check_rule(rule: &'static Rule) -> Vec<String> {
             for (file, fixed) in
                 case.files.iter().zip(fix(sources, &selection, Applicability::Unsafe, &|| {}))
             {
-                let expected = file.fixed.as_ref().unwrap_or(&file.code);
+                let unchanged = file.source(&file.code);
+                let expected = file.fixed.as_deref().unwrap_or(unchanged.text());
                 if fixed.source.text() != expected {
                     wrong.push(format!("{place}: the fix makes of it\n{}", fixed.source.text()));
                 }
@@ -153,7 +189,9 @@ fn the_examples_of_every_page_are_true() {
         };
         let selection = Selection::of(|it| it.code == rule.code);
         for (code, is_bad) in [(bad, true), (good, false)] {
-            let source = Source::read("example.py", code.as_bytes()).unwrap();
+            let is_notebook = rule.frameworks.contains(&Framework::Notebook);
+            let name = if is_notebook { "example.ipynb" } else { "example.py" };
+            let source = File { name: name.to_owned(), ..File::default() }.source(code);
             let found = check(&[source], &selection, &|| {});
             if found[0].diagnostics.is_empty() == is_bad {
                 wrong.push(format!(

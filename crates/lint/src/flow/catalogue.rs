@@ -88,6 +88,9 @@ pub(super) fn result_of(path: &str, call: &ast::ExprCall) -> Known {
         ["transformers", .., name] if is_model_name(name) => {
             Known::Value(Value::Object(Class::External(format!("transformers.{name}").into())))
         }
+        ["keras" | "tensorflow", .., "load_model" | "clone_model" | "model_from_json"] => {
+            Known::Value(Value::Object(Class::External("keras.Model".into())))
+        }
         [
             "numpy" | "math" | "random" | "time" | "os" | "json" | "sys" | "logging" | "scipy" | "pandas",
             ..,

@@ -218,6 +218,8 @@ impl<'a> Collector<'a> {
                 Some(Expr::Call(call)) => Usage::Argument(call),
                 _ => Usage::Gathered,
             },
+            // `a, b = …`
+            Some(Expr::List(_) | Expr::Tuple(_)) if context == ExprContext::Store => Usage::Stored,
             Some(Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::Dict(_)) => Usage::Gathered,
             Some(Expr::Compare(_) | Expr::BoolOp(_) | Expr::UnaryOp(_)) => Usage::Tested,
             Some(Expr::If(it)) if is_same(&it.test, expr) => Usage::Tested,

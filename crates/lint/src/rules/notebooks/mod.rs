@@ -1,3 +1,3 @@
 //! Notebooks.
 
-rules!();
+rules!(notebook_output_history, model_reload_cell,);
