@@ -214,3 +214,36 @@ fn codes_and_names_are_unique_and_in_order() {
     assert_eq!(codes.iter().collect::<BTreeSet<_>>().len(), codes.len());
     assert_eq!(names.len(), codes.len());
 }
+
+/// All fixes of all rules on all code of all specifications: they end, they leave Python, and a second time there is nothing to do.
+#[test]
+fn fixing_twice_changes_nothing_the_second_time() {
+    let mut wrong = Vec::new();
+    for rule in rules() {
+        for case in read(rule) {
+            let place = format!("{} \"{}\"", rule.code, case.title);
+            let everything = Selection::of(|_| true);
+            let once = fix(sources(&case), &everything, Applicability::Unsafe, &|| {});
+            for (file, fixed) in case.files.iter().zip(&once) {
+                if let Some(trouble) = &fixed.trouble {
+                    wrong.push(format!("{place}, {}: {trouble}", file.name));
+                }
+                if fixed.checked.problems.iter().any(|it| it.message.starts_with("syntax error")) {
+                    wrong.push(format!(
+                        "{place}, {}: is no Python any more:\n{}",
+                        file.name,
+                        fixed.source.text()
+                    ));
+                }
+            }
+            let texts: Vec<String> = once.iter().map(|it| it.source.text().to_owned()).collect();
+            let again = once.into_iter().map(|it| it.source).collect();
+            for (fixed, text) in fix(again, &everything, Applicability::Unsafe, &|| {}).iter().zip(&texts) {
+                if fixed.source.text() != text {
+                    wrong.push(format!("{place}: fixing again changes\n{text}\nto\n{}", fixed.source.text()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
