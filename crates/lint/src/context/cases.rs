@@ -76,19 +76,23 @@ impl<'a> Context<'a> {
     fn case(&self, keep: &'a Keep<'a>) -> Option<Case<'a>> {
         let tensor = keep.value.tensor_within()?;
         let graph = self.graph(&keep.value, &keep.at);
-        // A list that is passed in may be gone after the call; `x[mask] = y` may be a tensor's.
-        let is_passed_in = matches!(self.definitions(keep.root), [Definition::Parameter(_)]);
-        let is_group = matches!(keep.before, Value::Group(_));
-        if is_passed_in && keep.outlived_loop.is_none() || keep.how == How::SetItem && !is_group {
+        // `x[mask] = y` may be a tensor's.
+        if keep.how == How::SetItem && !matches!(keep.before, Value::Group(_)) {
             return None;
         }
         let repetition = self.repetition(keep)?;
-        if self.is_within_one_step(keep, repetition) {
+        // A list that is passed in may be gone after the call.
+        let is_passed_in = matches!(self.definitions(keep.root), [Definition::Parameter(_)]);
+        if is_passed_in && !matches!(repetition, Repetition::Data(_))
+            || self.is_within_one_step(keep, repetition)
+        {
             return None;
         }
         if self.is_bounded(keep) || self.has_constant_key(keep) && keep.how == How::SetItem {
             return None;
         }
+        // A parameter is where graphs begin; it has none of its own.
+        let graph = if tensor.nodes.is_empty() { graph.min(Graph::Unknown) } else { graph };
         let release = self.release(&keep.value, &keep.at);
         let size = tensor.size;
         let kind = if graph >= Graph::Likely {
