@@ -1,9 +1,11 @@
 //! What a rule may look at: the facts of one file, and judgements that several rules need.
 
 mod bounds;
+mod caches;
 mod cases;
 mod edits;
 mod gradients;
+mod objects;
 mod repetition;
 mod text;
 
@@ -18,6 +20,7 @@ use crate::{
 
 pub(crate) use cases::{Case, Kind, is_copy};
 pub(crate) use gradients::Release;
+pub(crate) use objects::first_name;
 pub(crate) use repetition::{Repetition, Rounds};
 pub(crate) use text::needs_parentheses;
 

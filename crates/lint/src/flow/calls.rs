@@ -10,8 +10,8 @@ use super::{
     value::{Class, FileId, Graph, Group, GroupKind, Nodes, Place, Size, Tensor, Value},
 };
 use crate::{
-    facts::{Call, Callee, Grad, Hook},
-    names::FunctionId,
+    facts::{Call, Callee, Grad},
+    names::{FunctionId, LoopNode},
     syntax::{
         ast::{self, Expr},
         bool_literal,
@@ -21,6 +21,7 @@ use crate::{
 impl<'a> Flow<'a, '_, '_> {
     pub(super) fn call(&mut self, call: &'a ast::ExprCall) -> Value {
         let callee = self.callee(&call.func);
+        self.expect_hook(call);
         let mut arguments: SmallVec<[Value; 3]> = SmallVec::new();
         for argument in &call.arguments.args {
             let value = self.value(argument);
@@ -515,6 +516,13 @@ impl<'a> Flow<'a, '_, '_> {
                 Value::group(GroupKind::Dict, Value::Tensor(Tensor { size: Size::Array, ..Tensor::data() }))
             }
             "generate" => Value::Tensor(Tensor::data()),
+            "to" | "cuda" if self.is_part_of_batch(object) => {
+                let place = match name {
+                    "cuda" => Place::Device,
+                    _ => place_of(call.arguments.find_argument_value("device", 0)),
+                };
+                Value::Tensor(Tensor { graph: Graph::Unknown, place, ..Tensor::data() })
+            }
             _ => {
                 // `self.model(x)`, `self.criterion(y, t)`, where nothing says what they are
                 let is_receiver = matches!(object, Expr::Name(_));
@@ -527,6 +535,32 @@ impl<'a> Flow<'a, '_, '_> {
                 }
             }
         }
+    }
+
+    /// Whether an expression is what a comprehension takes out of a dict: `v` in `{k: v.to(device) for k, v in batch.items()}`.
+    /// What is moved like this is a batch, unless its name says that it is models.
+    fn is_part_of_batch(&mut self, object: &Expr) -> bool {
+        let Some(id) = self.frame().in_loop else { return false };
+        let (Expr::Name(part), LoopNode::Comprehension(it)) = (object, self.names.the_loop(id).node) else {
+            return false;
+        };
+        let Expr::Call(items) = &it.iter else { return false };
+        let Expr::Attribute(method) = &*items.func else { return false };
+        let is_last = match &it.target {
+            Expr::Name(name) => method.attr.as_str() == "values" && name.id == part.id,
+            Expr::Tuple(tuple) => {
+                method.attr.as_str() == "items"
+                    && matches!(tuple.elts.last(), Some(Expr::Name(name)) if name.id == part.id)
+            }
+            _ => false,
+        };
+        let name = match &*method.value {
+            Expr::Name(it) => it.id.as_str(),
+            Expr::Attribute(it) => it.attr.as_str(),
+            _ => "",
+        }
+        .to_ascii_lowercase();
+        is_last && !["model", "net", "module", "optim", "layer", "metric"].iter().any(|it| name.contains(it))
     }
 
     fn tensor_method(
@@ -681,25 +715,6 @@ impl<'a> Flow<'a, '_, '_> {
             }
         } else if let Some(tensor) = root.tensor_within() {
             self.facts.tape.release(&tensor.nodes);
-        }
-    }
-
-    fn note_hook(&mut self, method: &str, arguments: &[Value]) {
-        let hook = match method {
-            "register_forward_hook" | "register_forward_pre_hook" | "register_module_forward_hook" => {
-                Hook::Forward
-            }
-            "register_full_backward_hook"
-            | "register_backward_hook"
-            | "register_full_backward_pre_hook"
-            | "register_hook"
-            | "register_post_accumulate_grad_hook" => Hook::Backward,
-            _ => return,
-        };
-        if let Some(Value::Function(file, id)) = arguments.first()
-            && *file == self.file
-        {
-            self.facts.functions[id.0 as usize].hook = Some(hook);
         }
     }
 }
