@@ -20,7 +20,7 @@ use crate::{
 
 pub(crate) use cases::{Case, Kind, is_copy};
 pub(crate) use gradients::Release;
-pub(crate) use objects::first_name;
+pub(crate) use objects::{first_name, is_done_once};
 pub(crate) use repetition::{Repetition, Rounds};
 pub(crate) use text::needs_parentheses;
 

@@ -2,7 +2,7 @@
 
 use super::{Context, Repetition, Rounds};
 use crate::{
-    facts::{Branch, Position, Root},
+    facts::{Branch, Call, Callee, Position, Root},
     flow::value::Class,
     names::{ClassId, Definition, FunctionId, LoopId, Usage},
     syntax::{
@@ -41,19 +41,6 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Whether the condition around a place is one that is usually true once: `if x is None`, `if step == 0`, `if not done`.
-    pub(crate) fn is_done_once(&self, at: &Position<'a>) -> bool {
-        let Some(Branch::If(test)) = at.branch else { return false };
-        mentions(test, &|it| match it {
-            Expr::Compare(it) => {
-                it.ops.iter().any(|op| matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::NotIn | CmpOp::Eq))
-            }
-            Expr::UnaryOp(it) => it.op == ast::UnaryOp::Not,
-            Expr::Call(call) => matches!(&*call.func, Expr::Name(it) if it.id.as_str() == "hasattr"),
-            _ => false,
-        })
-    }
-
     /// Whether an expression is made from a parameter of the function, so that callers decide what it is.
     pub(crate) fn comes_from_parameter(&self, function: FunctionId, expr: &'a Expr) -> bool {
         self.comes_from(function, expr, 4)
@@ -88,13 +75,11 @@ impl<'a> Context<'a> {
 
     /// Whether objects of a class are made again and again.
     pub(crate) fn is_made_repeatedly(&self, class: ClassId) -> bool {
-        let Some(init) = self.names.class(class).methods.get("__init__").copied() else { return false };
-        self.project.callers("__init__").iter().any(|it| {
-            it.callee == Some((self.file, init))
-                && it.file == self.file
-                && (self.names.loops_from(it.in_loop).any(|id| self.rounds(id) == Rounds::Data)
+        self.facts.calls.iter().any(|it| {
+            matches!(&it.callee, Callee::Class(Class::Project(file, made)) if *file == self.file && *made == class)
+                && (self.names.loops_from(it.at.in_loop).any(|id| self.rounds(id) == Rounds::Data)
                     || matches!(
-                        self.repetition_of_function(it.function),
+                        self.repetition_of_function(it.at.function),
                         Some(Repetition::Called | Repetition::Framework)
                     ))
         })
@@ -109,8 +94,7 @@ impl<'a> Context<'a> {
     }
 
     /// Whether an expression runs a network, as far as types or names tell.
-    pub(crate) fn is_forward(&self, call: &crate::facts::Call<'a>) -> bool {
-        use crate::facts::Callee;
+    pub(crate) fn is_forward(&self, call: &Call<'a>) -> bool {
         match &call.callee {
             Callee::Object(value) => self.is_module(value),
             Callee::Unknown | Callee::Method { .. } => {
@@ -122,6 +106,19 @@ impl<'a> Context<'a> {
             _ => false,
         }
     }
+}
+
+/// Whether the condition around a place is one that is usually true once: `if x is None`, `if step == 0`, `if not done`.
+pub(crate) fn is_done_once(at: &Position<'_>) -> bool {
+    let Some(Branch::If(test)) = at.branch else { return false };
+    mentions(test, &|it| match it {
+        Expr::Compare(it) => {
+            it.ops.iter().any(|op| matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::NotIn | CmpOp::Eq))
+        }
+        Expr::UnaryOp(it) => it.op == ast::UnaryOp::Not,
+        Expr::Call(call) => matches!(&*call.func, Expr::Name(it) if it.id.as_str() == "hasattr"),
+        _ => false,
+    })
 }
 
 /// The variable that an expression begins with: `model` in `model.layers[0].conv`.

@@ -27,7 +27,7 @@
 //!
 //! ## When it is silent
 //! The hook is registered once; its module is made in the same round or function; a condition lets it happen once; a loop
-//! goes over the layers of a model. A module may hook itself and its own parts.
+//! goes over the layers of a model; callers pass the hook. A module may hook itself and its own parts.
 //!
 //! ## Fix
 //! Only advice: where the hook should be removed depends on who needs it.
@@ -36,12 +36,12 @@
 //! - frgfm/torch-cam#197, fffasttime/MRFI#5, NeuroBench/neurobench#184, Lightning-AI/pytorch-lightning#2298
 
 use crate::{
-    context::{Context, Repetition, first_name},
+    context::{Context, Repetition, first_name, is_done_once},
     diagnostic::{Diagnostic, Severity},
     facts::Call,
     names::Definition,
     rule::{Framework, Rule},
-    syntax::{Ranged, ast::Expr},
+    syntax::{Ranged, ast::Expr, mentions},
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -65,7 +65,7 @@ const METHODS: &[&str] = &[
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for call in METHODS.iter().flat_map(|it| context.calls_named(it)) {
         let Some((object, ..)) = call.method() else { continue };
-        if !call.is_statement() || context.is_done_once(&call.at) {
+        if !call.is_statement() || is_done_once(&call.at) {
             continue;
         }
         let message = format!("one more hook on `{}` each time, and no handle to remove it", context.text(object));
@@ -76,7 +76,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 let head = node.iterable().map_or(node.range(), Ranged::range);
                 diagnostic.because_of(head, "this loop runs for each batch or step")
             }
-            Some(Repetition::Called | Repetition::Framework) if outlives_call(context, call, object) => {
+            Some(Repetition::Called | Repetition::Framework) if outlives_call(context, call, object) && !is_of_caller(context, call) => {
                 let name = context.names.function(call.at.function).name;
                 diagnostic.because(format!("`{name}` runs again and again"))
             }
@@ -98,11 +98,30 @@ fn outlives_call<'a>(context: &Context<'a>, call: &Call<'a>, object: &'a Expr) -
         Some(entry) => entry.definitions.iter().all(|it| match it {
             Definition::Loop(id) => {
                 context.names.the_loop(*id).node.iterable().and_then(first_name).is_some_and(|from| {
-                    own.receiver() == Some(from) || context.names.scope(own.scope).names.get(from).is_none()
+                    own.receiver() == Some(from) || !context.names.scope(own.scope).names.contains_key(from)
                 })
             }
             _ => false,
         }),
         None => true,
     }
+}
+
+/// Whether each call registers a hook of its own, made from what it is given.
+fn is_of_caller<'a>(context: &Context<'a>, call: &Call<'a>) -> bool {
+    let own = context.names.function(call.at.function);
+    let scope = context.names.scope(own.scope);
+    call.expr.arguments.args.first().is_some_and(|hook| {
+        mentions(hook, &|it| match it {
+            Expr::Name(it) => {
+                let name = it.id.as_str();
+                own.receiver() != Some(name)
+                    && scope
+                        .names
+                        .get(name)
+                        .is_some_and(|it| it.definitions.iter().any(|it| matches!(it, Definition::Parameter(_))))
+            }
+            _ => false,
+        })
+    })
 }

@@ -36,7 +36,7 @@
 //! - wandb/wandb#2644, ML4SCI/DeepLense#141
 
 use crate::{
-    context::{Context, Repetition},
+    context::{Context, Repetition, is_done_once},
     diagnostic::{Diagnostic, Severity},
     rule::{Framework, Rule},
     syntax::Ranged,
@@ -62,7 +62,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         else {
             continue;
         };
-        if context.is_done_once(&call.at) || context.is_made_within(call.at.function, id, model) {
+        if is_done_once(&call.at) || context.is_made_within(call.at.function, id, model) {
             continue;
         }
         let node = context.names.the_loop(id).node;

@@ -26,7 +26,7 @@
 //! ```
 //!
 //! ## When it is silent
-//! The list is emptied or bounded; its elements are on the host, single numbers, or one index an item (`argmax`); nothing says
+//! The list is emptied or bounded, or is the caller's; its elements are on the host, single numbers, or one index an item (`argmax`); nothing says
 //! that the loop is one over data or steps. Results with a graph are reported by the rules about graphs.
 //!
 //! ## Fix
@@ -39,7 +39,10 @@ use super::to_host::{because_repeated, to_host};
 use crate::{
     context::{Context, Kind, Repetition},
     diagnostic::{Diagnostic, Severity},
+    facts::Root,
     fix::Applicability,
+    flow::value::Graph,
+    names::{Definition, FunctionId},
     rule::{Framework, Rule},
 };
 
@@ -58,7 +61,16 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let keep = case.keep;
         let is_repeated =
             matches!(case.repetition, Repetition::Data(_) | Repetition::Called | Repetition::Framework);
-        if !is_repeated || super::global_container_of_tensors::is_global(keep) {
+        // A list of the function around or of the caller is one result of several parts; what is passed in is the caller's.
+        let is_of_another = match keep.root {
+            Root::Name(owner, _) => {
+                owner != keep.at.function && owner != FunctionId::MODULE
+                    || context.definitions(keep.root).iter().any(|it| matches!(it, Definition::Parameter(_)))
+            }
+            _ => false,
+        };
+        let is_made_here = case.graph == Graph::Detached;
+        if !is_repeated || is_of_another || !is_made_here || super::global_container_of_tensors::is_global(keep) {
             continue;
         }
         let (list, kept) = (context.text(keep.target), context.text(keep.kept));
