@@ -5,6 +5,7 @@
 //! only the second time counts. What is not understood is [`Value::Unknown`], and rules are silent about that.
 
 mod arguments;
+mod batches;
 mod calls;
 mod catalogue;
 mod expressions;
