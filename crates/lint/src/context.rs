@@ -1,6 +1,7 @@
 //! What a rule may look at: the facts of one file, and judgements that several rules need.
 
 mod bounds;
+mod caches;
 mod cases;
 mod cells;
 mod compiled;
@@ -9,6 +10,7 @@ mod edits;
 mod gradients;
 mod imports;
 mod loaders;
+mod objects;
 mod repetition;
 mod shapes;
 mod text;
@@ -29,6 +31,7 @@ pub(crate) use compiled::Compiled;
 pub(crate) use each_step::EachStep;
 pub(crate) use gradients::Release;
 pub(crate) use loaders::{LOADERS, Loader, Workers};
+pub(crate) use objects::{first_name, is_done_once};
 pub(crate) use repetition::{Repetition, Rounds};
 pub(crate) use text::needs_parentheses;
 

@@ -177,11 +177,14 @@ impl<'a> Context<'a> {
         {
             return Some(Kind::HookOutput);
         }
-        if graph != Graph::Detached || !is_on_device || !is_large {
+        if let Repetition::Hook(Hook::Backward) = repetition {
+            return Some(Kind::HookGradient);
+        }
+        if graph > Graph::Unknown || !is_on_device || !is_large {
             return None;
         }
         match keep.how {
-            How::Concatenate => Some(Kind::Concatenation),
+            How::Concatenate if graph == Graph::Detached => Some(Kind::Concatenation),
             How::Append | How::Extend => Some(Kind::DeviceData),
             _ => None,
         }

@@ -10,7 +10,7 @@ use super::{
     value::{Class, FileId, Graph, Group, GroupKind, Nodes, Place, Size, Tensor, Value},
 };
 use crate::{
-    facts::{Call, Callee, Grad, Hook},
+    facts::{Call, Callee, Grad},
     names::FunctionId,
     syntax::{
         ast::{self, Expr},
@@ -21,6 +21,7 @@ use crate::{
 impl<'a> Flow<'a, '_, '_> {
     pub(super) fn call(&mut self, call: &'a ast::ExprCall) -> Value {
         let callee = self.callee(&call.func);
+        self.expect_hook(call);
         let mut arguments: SmallVec<[Value; 3]> = SmallVec::new();
         for argument in &call.arguments.args {
             let value = self.value(argument);
@@ -510,6 +511,13 @@ impl<'a> Flow<'a, '_, '_> {
                 Value::group(GroupKind::Dict, Value::Tensor(Tensor { size: Size::Array, ..Tensor::data() }))
             }
             "generate" => Value::Tensor(Tensor::data()),
+            "to" | "cuda" if self.is_part_of_batch(object) => {
+                let place = match name {
+                    "cuda" => Place::Device,
+                    _ => place_of(call.arguments.find_argument_value("device", 0)),
+                };
+                Value::Tensor(Tensor { graph: Graph::Unknown, place, ..Tensor::data() })
+            }
             _ => {
                 // `self.model(x)`, `self.criterion(y, t)`, where nothing says what they are
                 let is_receiver = matches!(object, Expr::Name(_));
@@ -676,25 +684,6 @@ impl<'a> Flow<'a, '_, '_> {
             }
         } else if let Some(tensor) = root.tensor_within() {
             self.facts.tape.release(&tensor.nodes);
-        }
-    }
-
-    fn note_hook(&mut self, method: &str, arguments: &[Value]) {
-        let hook = match method {
-            "register_forward_hook" | "register_forward_pre_hook" | "register_module_forward_hook" => {
-                Hook::Forward
-            }
-            "register_full_backward_hook"
-            | "register_backward_hook"
-            | "register_full_backward_pre_hook"
-            | "register_hook"
-            | "register_post_accumulate_grad_hook" => Hook::Backward,
-            _ => return,
-        };
-        if let Some(Value::Function(file, id)) = arguments.first()
-            && *file == self.file
-        {
-            self.facts.functions[id.0 as usize].hook = Some(hook);
         }
     }
 }

@@ -5,9 +5,11 @@
 //! only the second time counts. What is not understood is [`Value::Unknown`], and rules are silent about that.
 
 mod arguments;
+mod batches;
 mod calls;
 mod catalogue;
 mod expressions;
+pub(crate) mod hooks;
 mod keeps;
 mod statements;
 pub(crate) mod tape;
@@ -175,12 +177,18 @@ impl<'a> Flow<'a, '_, '_> {
         };
         let fallback = self.fallback;
         let mut frame = Frame::of(id, function.scope, grad, fallback);
+        let hook = self.facts.functions[index].hook;
         for parameter in function.parameters() {
             let name = parameter.parameter.name.as_str();
             let given = passed.iter().find(|(it, _)| *it == name).map(|(_, value)| value.without_nodes());
             let value = match given {
                 Some(value) if !value.is_unknown() => value,
-                _ => self.value_of_annotation(function.parent, parameter.parameter.annotation.as_deref()),
+                _ => match hook.and_then(|hook| hooks::parameter(function, hook, name)) {
+                    Some(value) => value,
+                    None => {
+                        self.value_of_annotation(function.parent, parameter.parameter.annotation.as_deref())
+                    }
+                },
             };
             frame.values.insert(name, value);
         }
