@@ -4,7 +4,9 @@ mod bounds;
 mod cases;
 mod edits;
 mod gradients;
+mod recording;
 mod repetition;
+mod returns;
 mod text;
 
 use crate::{
@@ -20,6 +22,7 @@ use crate::{
 pub(crate) use cases::{Case, Kind, is_copy};
 pub(crate) use gradients::Release;
 pub(crate) use repetition::{Repetition, Rounds};
+pub(crate) use returns::holds_name;
 pub(crate) use text::needs_parentheses;
 
 /// Everything that is known about one file.
