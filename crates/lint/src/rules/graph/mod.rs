@@ -1,5 +1,14 @@
 //! Autograd graphs that stay.
 
+mod ctx_attributes;
+mod ctx_saving;
 mod kept;
 
-rules!(append_attached_tensor, backward_create_graph, saved_tensor_hook_keeps_grad_fn, anomaly_mode_left_on);
+rules!(
+    append_attached_tensor,
+    backward_create_graph,
+    ctx_stores_input,
+    ctx_stores_output,
+    saved_tensor_hook_keeps_grad_fn,
+    anomaly_mode_left_on
+);
