@@ -94,6 +94,9 @@ fn role(context: &Context<'_>, forward: FunctionId, name: &str, value: &Value) -
     let is_tensor = match value {
         Value::Tensor(it) => matches!(it.size, Size::Array | Size::Unknown),
         // What a function returns that is not a parameter is made to be differentiated.
+        Value::Unknown if own.definitions.iter().any(|it| may_be_annotated_tensor(context, forward, it)) => {
+            true
+        }
         Value::Unknown => {
             (is_returned && !is_parameter)
                 || own.uses.iter().any(|it| is_used_as_tensor(context, forward, it.expr, it.usage))
@@ -105,6 +108,20 @@ fn role(context: &Context<'_>, forward: FunctionId, name: &str, value: &Value) -
         (_, true) => Role::Input,
         (false, false) => Role::Intermediate,
     })
+}
+
+/// `Optional[torch.Tensor]`, `torch.Tensor | None`
+fn may_be_annotated_tensor<'a>(context: &Context<'a>, forward: FunctionId, it: &Definition<'a>) -> bool {
+    let Definition::Parameter(parameter) = it else { return false };
+    let is_tensor = |it: &'a Expr| context.path(forward, it).is_some_and(|it| it.is("torch.Tensor"));
+    match parameter.annotation.as_deref() {
+        Some(Expr::BinOp(it)) => is_tensor(&it.left) && it.right.is_none_literal_expr(),
+        Some(Expr::Subscript(it)) => {
+            is_tensor(&it.slice)
+                && context.path(forward, &it.value).is_some_and(|it| it.is("typing.Optional"))
+        }
+        _ => false,
+    }
 }
 
 /// Whether only a tensor can be used like this.

@@ -3,9 +3,12 @@
 mod ctx_attributes;
 mod ctx_saving;
 mod kept;
+mod parameter_loops;
 
 rules!(
     append_attached_tensor,
+    ema_without_no_grad,
+    unrolled_update_with_create_graph,
     backward_create_graph,
     ctx_stores_input,
     ctx_stores_output,
