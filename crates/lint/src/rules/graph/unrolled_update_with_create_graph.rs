@@ -132,10 +132,12 @@ fn update_of<'a>(context: &Context<'a>, call: &Call<'a>, the_loop: LoopId) -> Op
         _ => false,
     };
     let root = |name| Root::Name(call.at.function, name);
-    let is_gradient_used = context
-        .uses(root(gradient))
-        .iter()
-        .any(|it| !is_only_shown(it.usage) && !update.expr.range().contains_range(it.expr.range()));
+    let is_gradient_used = context.uses(root(gradient)).iter().any(|it| {
+        let at = it.expr.range();
+        !is_only_shown(it.usage)
+            && !update.expr.range().contains_range(at)
+            && !call.at.statement.range().contains_range(at)
+    });
     // In the loop the tensor may be used at will, after it only be looked at.
     let is_tensor_used = context.uses(root(name)).iter().any(|it| {
         it.function != call.at.function
