@@ -3,6 +3,7 @@
 mod bounds;
 mod cases;
 mod edits;
+mod evaluation;
 mod gradients;
 mod recording;
 mod repetition;

@@ -5,7 +5,7 @@ use crate::{
     facts::{Grad, Position},
     fix::Edit,
     flow::value::Class,
-    names::{Definition, FunctionId, FunctionNode, ScopeId, Usage},
+    names::{Definition, FunctionId, FunctionNode, LoopId, ScopeId, Usage},
     syntax::{Ranged, TextRange, TextSize},
 };
 
@@ -42,19 +42,22 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Where code within a range works with gradients.
-    pub(crate) fn gradient_use_within(&self, range: TextRange) -> Option<TextRange> {
-        let call = GRADIENT_CALLS
-            .iter()
-            .flat_map(|it| self.calls_named(it))
-            .map(|it| it.expr.range())
-            .find(|it| range.contains_range(*it));
-        call.or_else(|| {
-            let stored = self.names.attributes.get("requires_grad").into_iter().flatten();
-            let stored = stored.filter(|it| matches!(it.usage, Usage::Stored));
-            let read = self.names.attributes.get("grad").into_iter().flatten();
-            stored.chain(read).map(|it| it.expr.range()).find(|it| range.contains_range(*it))
-        })
+    /// Where a function, apart from those within it, works with gradients: the place, the loop around it, and whether it is
+    /// a step of training.
+    pub(crate) fn gradient_uses(
+        &self,
+        function: FunctionId,
+    ) -> impl Iterator<Item = (TextRange, Option<LoopId>, bool)> {
+        let calls = GRADIENT_CALLS.iter().flat_map(|it| self.calls_named(it));
+        let calls = calls.filter(move |it| it.at.function == function).map(|it| {
+            let trains = matches!(it.last_name(), "backward" | "manual_backward" | "zero_grad");
+            (it.expr.range(), it.at.in_loop, trains)
+        });
+        let stored = self.names.attributes.get("requires_grad").into_iter().flatten();
+        let stored = stored.filter(|it| matches!(it.usage, Usage::Stored));
+        let read = self.names.attributes.get("grad").into_iter().flatten();
+        let attributes = stored.chain(read).filter(move |it| it.function == function);
+        calls.chain(attributes.map(|it| (it.expr.range(), it.in_loop, false)))
     }
 
     /// The name by which the file calls `torch`.

@@ -10,6 +10,8 @@ rules!(
     ema_without_no_grad,
     unrolled_update_with_create_graph,
     backward_create_graph,
+    eval_loop_without_no_grad,
+    inference_entry_without_no_grad,
     ctx_stores_input,
     ctx_stores_output,
     saved_tensor_hook_keeps_grad_fn,
