@@ -37,7 +37,8 @@ pub(super) fn stored<'a>(context: &Context<'a>) -> Vec<Stored<'a>> {
     classes.filter(|it| is_function(context, *it)).flat_map(|it| stored_by(context, it)).collect()
 }
 
-fn is_function(context: &Context<'_>, class: ClassId) -> bool {
+/// Whether a class is a `torch.autograd.Function`.
+pub(super) fn is_function(context: &Context<'_>, class: ClassId) -> bool {
     context.project.foreign_bases(&Class::Project(context.file, class)).iter().any(|it| {
         matches!(it.as_str(), "torch.autograd.Function" | "torch.autograd.function.Function")
             || it.as_str() == "torch.autograd.function.InplaceFunction"

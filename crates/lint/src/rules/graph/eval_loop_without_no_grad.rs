@@ -112,7 +112,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether the loop evaluates the network: it was put into that mode before, or the function is named so.
+/// Whether the loop evaluates the network: it was put into that mode before, or the function is named so and records for sure.
 fn evaluates(context: &Context<'_>, call: &Call<'_>, the_loop: LoopId) -> bool {
     let function = call.at.function;
     let is_object = matches!(call.callee, Callee::Object(_));
@@ -124,6 +124,7 @@ fn evaluates(context: &Context<'_>, call: &Call<'_>, the_loop: LoopId) -> bool {
     });
     let name = context.names.function(function).name.to_ascii_lowercase();
     let by_name = is_object
+        && context.grad(&call.at) == Grad::On
         && name.split('_').any(|it| {
             matches!(
                 it,

@@ -12,8 +12,13 @@ rules!(
     backward_create_graph,
     eval_loop_without_no_grad,
     inference_entry_without_no_grad,
+    replay_buffer_attached,
+    log_attached,
+    sum_of_losses_single_backward,
+    iterative_input_not_detached,
     ctx_stores_input,
     ctx_stores_output,
+    grad_inside_function_backward,
     saved_tensor_hook_keeps_grad_fn,
     anomaly_mode_left_on
 );
