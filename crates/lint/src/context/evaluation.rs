@@ -3,7 +3,7 @@
 use super::Context;
 use crate::{
     facts::{Call, Callee},
-    flow::value::{Graph, Value},
+    flow::value::{Class, Graph, Value},
     names::{FunctionId, LoopId, LoopNode},
     syntax::{Ranged, TextSize, ast::Expr, is_same_place},
 };
@@ -13,14 +13,10 @@ impl<'a> Context<'a> {
     pub(crate) fn runs_network(&self, call: &Call<'a>) -> bool {
         let is_detached = call.result.tensor_within().is_some_and(|it| it.graph == Graph::Detached);
         let is_module = match &call.callee {
-            Callee::Object(value) => self.is_module(value) && !self.is_loss(value),
+            Callee::Object(value) => self.is_module(value) && !is_loss(value),
             _ => false,
         };
         !is_detached && (is_module || self.is_put_into_eval(&call.expr.func))
-    }
-
-    fn is_loss(&self, value: &Value) -> bool {
-        matches!(value, Value::Object(crate::flow::value::Class::External(path)) if path.ends_with("Loss"))
     }
 
     /// Whether `….eval()` is called on this object anywhere in the file.
@@ -62,4 +58,8 @@ impl<'a> Context<'a> {
             !is_elsewhere
         })
     }
+}
+
+fn is_loss(value: &Value) -> bool {
+    matches!(value, Value::Object(Class::External(path)) if path.ends_with("Loss"))
 }

@@ -62,11 +62,11 @@ impl<'a> Context<'a> {
 
     /// The name by which the file calls `torch`.
     pub(crate) fn name_of_torch(&self) -> Option<&'a str> {
-        self.names.scope(ScopeId::MODULE).names.iter().find_map(|(name, entry)| {
-            let is_torch =
-                matches!(entry.definitions.as_slice(), [Definition::Import(path)] if path.is("torch"));
-            is_torch.then_some(*name)
-        })
+        let names = self.names.scope(ScopeId::MODULE).names.iter();
+        let of_torch = names.filter(
+            |(_, entry)| matches!(entry.definitions.as_slice(), [Definition::Import(path)] if path.is("torch")),
+        );
+        of_torch.map(|(name, _)| *name).min()
     }
 
     /// Whether something from a library is imported anywhere in the file.
@@ -96,16 +96,13 @@ impl<'a> Context<'a> {
             return None;
         }
         let text = self.source.text();
-        let at = match def.decorator_list.last() {
-            Some(last) => {
-                let rest = text.get(usize::from(last.end())..)?;
-                let line = rest.find('\n')?;
-                last.end() + TextSize::try_from(line + 1).ok()?
-            }
-            None => {
-                let before = text.get(..usize::from(def.start()))?;
-                TextSize::try_from(before.rfind(['\n', '\r']).map_or(0, |it| it + 1)).ok()?
-            }
+        let at = if let Some(last) = def.decorator_list.last() {
+            let rest = text.get(usize::from(last.end())..)?;
+            let line = rest.find('\n')?;
+            last.end() + TextSize::try_from(line + 1).ok()?
+        } else {
+            let before = text.get(..usize::from(def.start()))?;
+            TextSize::try_from(before.rfind(['\n', '\r']).map_or(0, |it| it + 1)).ok()?
         };
         // The blanks in front of the function, which are those in front of its first decorator.
         let before = text.get(..usize::from(def.start()))?;

@@ -67,7 +67,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// `shadow[name] = d * shadow[name] + (1 - d) * p`
-fn stored_averages<'a>(context: &Context<'a>) -> impl Iterator<Item = Diagnostic> {
+fn stored_averages(context: &Context<'_>) -> impl Iterator<Item = Diagnostic> {
     context.facts.keeps.iter().filter_map(|keep| {
         let place = match keep.kept {
             Expr::BinOp(it) if keep.how == How::Chain && it.op == ast::Operator::Add => keep.target,
@@ -82,7 +82,7 @@ fn stored_averages<'a>(context: &Context<'a>) -> impl Iterator<Item = Diagnostic
 }
 
 /// `e.mul_(d).add_(p, alpha=1 - d)`, `e.lerp_(p, 1 - d)`, `e.copy_(d * e + (1 - d) * p)`
-fn averages_in_place<'a>(context: &Context<'a>) -> impl Iterator<Item = Diagnostic> {
+fn averages_in_place(context: &Context<'_>) -> impl Iterator<Item = Diagnostic> {
     let calls = ["add_", "lerp_", "copy_"].into_iter().flat_map(|it| context.calls_named(it));
     calls.filter_map(|call| {
         let (object, _, name) = call.method()?;
@@ -110,7 +110,7 @@ fn averages_in_place<'a>(context: &Context<'a>) -> impl Iterator<Item = Diagnost
 }
 
 /// `ema = [d * e + (1 - d) * p for e, p in zip(ema, net.parameters())]`
-fn lists_of_averages<'a>(context: &Context<'a>) -> impl Iterator<Item = Diagnostic> {
+fn lists_of_averages(context: &Context<'_>) -> impl Iterator<Item = Diagnostic> {
     context.facts.assignments.iter().filter_map(|it| {
         let (element, generators) = match it.expr {
             Expr::ListComp(it) => (&*it.elt, &it.generators),

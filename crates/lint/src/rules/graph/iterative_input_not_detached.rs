@@ -35,7 +35,7 @@
 //! Puts `@torch.no_grad()` above a sampling function. Unsafe: nothing can be trained through the steps any more.
 //!
 //! ## References
-//! - BorealisAI/advertorch#68, #73, LostOxygen/poison_froggo#1, TorchSim/torch-sim#491
+//! - BorealisAI/advertorch#68, #73, `LostOxygen/poison_froggo#1`, TorchSim/torch-sim#491
 
 use crate::{
     context::{Context, Repetition},
@@ -43,7 +43,7 @@ use crate::{
     facts::{Grad, How, Keep, Root},
     fix::{Applicability, Fix},
     flow::value::Graph,
-    names::{FunctionId, LoopId},
+    names::{FunctionId, LoopId, LoopNode},
     rule::{Framework, Rule},
     syntax::{Ranged, ast::Expr, is_same_place, mentions},
 };
@@ -88,9 +88,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 
 /// The loop in which a name goes from step to step through a network, and the network.
 fn steps_through<'a>(context: &Context<'a>, keep: &'a Keep<'a>) -> Option<(LoopId, &'a str)> {
-    let the_loop = match context.repetition(keep)? {
-        Repetition::Data(id) | Repetition::Loop(id) => id,
-        _ => return None,
+    let (Repetition::Data(the_loop) | Repetition::Loop(the_loop)) = context.repetition(keep)? else {
+        return None;
     };
     let is_step = matches!(keep.how, How::Chain | How::Accumulate) && matches!(keep.root, Root::Name(..));
     if !is_step || keep.key.is_some() || context.graph(&keep.value, &keep.at) < Graph::Likely {
@@ -99,6 +98,9 @@ fn steps_through<'a>(context: &Context<'a>, keep: &'a Keep<'a>) -> Option<(LoopI
     // The network gets what it made before, directly: in the very expression, or in one that this goes on from.
     let node = context.names.the_loop(the_loop).node;
     let range = node.range();
+    if keep.at.function == FunctionId::MODULE && !counts_steps(node) {
+        return None;
+    }
     // One layer after another, `layer(x)` or `layers[i](x)`, is one pass through a network.
     let is_layer = |func: &Expr| {
         node.target().is_some_and(|target| {
@@ -114,6 +116,22 @@ fn steps_through<'a>(context: &Context<'a>, keep: &'a Keep<'a>) -> Option<(LoopI
     let call = calls.find(|it| it.expr.arguments.args.iter().any(|it| mentions(it, &|it| is_same_place(it, keep.target))))?;
     let is_of_it = keep.kept.range().contains_range(call.expr.range()) || keep.carried.is_some();
     is_of_it.then(|| (the_loop, context.text(&*call.expr.func)))
+}
+
+/// Whether a loop of a script goes over steps: a number of them, or what is named so.
+fn counts_steps(node: LoopNode<'_>) -> bool {
+    node.iterable().is_none_or(|iterable| {
+        mentions(iterable, &|it| {
+            let name = match it {
+                Expr::NumberLiteral(_) => return true,
+                Expr::Name(it) => it.id.as_str(),
+                Expr::Attribute(it) => it.attr.as_str(),
+                _ => return false,
+            };
+            let name = name.to_ascii_lowercase();
+            ["step", "iter", "time"].iter().any(|it| name.contains(it))
+        })
+    })
 }
 
 /// Whether the function works with gradients; of a script, anything in the file, which may get what it made.

@@ -1,8 +1,8 @@
 //! Passes a tensor with its graph to a logger of experiments.
 //!
 //! ## Why it matters
-//! What a logger keeps until it writes keeps the graph of the step. wandb did so before 0.8.2; today's wandb, MLflow and
-//! TensorBoard turn the tensor into a number at once and keep nothing, which is why the rule does not run unless it is
+//! What a logger keeps until it writes keeps the graph of the step. wandb did so before 0.8.2; today's wandb and
+//! `MLflow` turn the tensor into a number at once and keep nothing, which is why the rule does not run unless it is
 //! selected: it shows where a logger that keeps what it gets would cost 16.8 MB a step (three layers, activations of 4.2 MB),
 //! and where each call waits for the GPU.
 //!
