@@ -69,16 +69,6 @@ impl<'a> Context<'a> {
         of_torch.map(|(name, _)| *name).min()
     }
 
-    /// Whether something from a library is imported anywhere in the file.
-    pub(crate) fn imports(&self, library: &str) -> bool {
-        self.names
-            .scopes
-            .iter()
-            .flat_map(|it| it.names.values())
-            .flat_map(|it| &it.definitions)
-            .any(|it| matches!(it, Definition::Import(path) if path.first() == library))
-    }
-
     /// Whether a class derives from one of these imported ones, given by the ends of their dotted names.
     pub(crate) fn derives_from(&self, class: crate::names::ClassId, names: &[&str]) -> bool {
         self.project
