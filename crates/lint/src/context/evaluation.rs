@@ -45,7 +45,7 @@ impl<'a> Context<'a> {
     }
 
     /// The innermost loop over data around a place that is written as a statement.
-    pub(crate) fn data_loop(&self, innermost: Option<LoopId>) -> Option<LoopId> {
+    pub(crate) fn statement_loop_over_data(&self, innermost: Option<LoopId>) -> Option<LoopId> {
         self.names.loops_from(innermost).find(|it| {
             self.is_over_data(*it) && !matches!(self.names.the_loop(*it).node, LoopNode::Comprehension(_))
         })

@@ -77,7 +77,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     }
     let mut seen: Vec<LoopId> = Vec::new();
     for call in &context.facts.calls {
-        let Some(the_loop) = context.data_loop(call.at.in_loop) else { continue };
+        let Some(the_loop) = context.statement_loop_over_data(call.at.in_loop) else { continue };
         if seen.contains(&the_loop) || !context.runs_network(call) {
             continue;
         }
