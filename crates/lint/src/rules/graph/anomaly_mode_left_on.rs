@@ -2,7 +2,7 @@
 //!
 //! ## Why it matters
 //! Anomaly detection keeps the stack trace of every operation that is recorded, as long as the graph lives, and looks for NaN
-//! after every operation of a backward pass. That is memory of the host and time (several times slower is usual); some
+//! after every operation of a backward pass. That is memory of the host and time in every step; some
 //! versions of PyTorch kept more and more of it.
 //!
 //! ## Example
