@@ -7,11 +7,14 @@ mod cells;
 mod compiled;
 mod each_step;
 mod edits;
+mod evaluation;
 mod gradients;
 mod imports;
 mod loaders;
 mod objects;
+mod recording;
 mod repetition;
+mod returns;
 mod shapes;
 mod text;
 mod within;
@@ -33,6 +36,7 @@ pub(crate) use gradients::Release;
 pub(crate) use loaders::{LOADERS, Loader, Workers};
 pub(crate) use objects::{first_name, is_done_once};
 pub(crate) use repetition::{Repetition, Rounds};
+pub(crate) use returns::holds_name;
 pub(crate) use text::needs_parentheses;
 
 /// Everything that is known about one file.

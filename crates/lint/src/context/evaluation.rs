@@ -1,0 +1,72 @@
+//! Networks that are run to evaluate, not to train.
+
+use super::Context;
+use crate::{
+    facts::{Call, Callee},
+    flow::value::{Class, Graph, Value},
+    names::{Definition, FunctionId, LoopId, LoopNode},
+    syntax::{Ranged, TextSize, ast::Expr, is_same_place},
+};
+
+impl<'a> Context<'a> {
+    /// Whether a call runs a network of which it is known that it is one, and whose result has a graph if autograd records.
+    pub(crate) fn runs_network(&self, call: &Call<'a>) -> bool {
+        let is_detached = call.result.tensor_within().is_some_and(|it| it.graph == Graph::Detached);
+        let is_module = match &call.callee {
+            Callee::Object(value) => self.is_module(value) && !is_loss(value),
+            _ => false,
+        };
+        !is_detached && (is_module || self.is_put_into_eval(&call.expr.func))
+    }
+
+    /// Whether `….eval()` is called on this object anywhere in the file.
+    fn is_put_into_eval(&self, object: &Expr) -> bool {
+        self.imports_torch()
+            && self.calls_named("eval").any(|it| {
+                it.expr.arguments.is_empty() && it.method().is_some_and(|(of, ..)| is_same_place(of, object))
+            })
+    }
+
+    fn imports_torch(&self) -> bool {
+        let names = self.names.scopes.iter().flat_map(|it| it.names.values());
+        names
+            .flat_map(|it| &it.definitions)
+            .any(|it| matches!(it, Definition::Import(path) if path.first() == "torch"))
+    }
+
+    /// Whether the last thing that a function does to the mode of an object before a place is `….eval()`.
+    pub(crate) fn is_evaluating(&self, function: FunctionId, object: &Expr, before: TextSize) -> bool {
+        let modes = self.calls_named("eval").chain(self.calls_named("train"));
+        let last = modes
+            .filter(|it| it.at.function == function && it.expr.start() < before)
+            .filter(|it| it.method().is_some_and(|(of, ..)| is_same_place(of, object)))
+            .max_by_key(|it| it.expr.start());
+        last.is_some_and(|it| it.last_name() == "eval")
+    }
+
+    /// The innermost loop over data around a place that is written as a statement.
+    pub(crate) fn statement_loop_over_data(&self, innermost: Option<LoopId>) -> Option<LoopId> {
+        self.names.loops_from(innermost).find(|it| {
+            self.is_over_data(*it) && !matches!(self.names.the_loop(*it).node, LoopNode::Comprehension(_))
+        })
+    }
+
+    /// Whether a function, apart from those within it, works with gradients in another way than by training in other loops than
+    /// `the_loop`.
+    pub(crate) fn wants_gradients(&self, function: FunctionId, the_loop: Option<LoopId>) -> bool {
+        let whole = the_loop.map(|it| self.names.the_loop(it).node.range());
+        self.gradient_uses(function).any(|(range, in_loop, trains)| {
+            let is_elsewhere = trains
+                && whole.is_some_and(|whole| {
+                    !whole.contains_range(range)
+                        && in_loop
+                            .is_some_and(|it| !self.names.the_loop(it).node.range().contains_range(whole))
+                });
+            !is_elsewhere
+        })
+    }
+}
+
+fn is_loss(value: &Value) -> bool {
+    matches!(value, Value::Object(Class::External(path)) if path.ends_with("Loss"))
+}
