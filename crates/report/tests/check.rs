@@ -35,6 +35,7 @@ fn found(of: &str, severity: Severity, fix: Option<(Applicability, &str)>) -> li
         severity,
         range: place,
         message: format!("`{}` keeps the graph, 100%, of each step", of.lines().next().unwrap()),
+        target: None,
         evidence: vec![
             lint::Evidence {
                 text: "`losses` outlives the loop".into(),

@@ -19,7 +19,8 @@ pub(super) fn report<'a>(
     message: String,
 ) -> Diagnostic {
     let keep = case.keep;
-    let mut diagnostic = Diagnostic::new(rule, severity, keep.range, message);
+    let mut diagnostic =
+        Diagnostic::new(rule, severity, keep.range, message).kept_in(context.text(keep.target));
     diagnostic = match case.repetition {
         Repetition::Data(id) | Repetition::Loop(id) => {
             let what = context.text(keep.target);
