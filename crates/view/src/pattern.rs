@@ -8,7 +8,7 @@ mod holder_name;
 
 use vramscope_lint::{Applicability, Checked, Diagnostic, Source, fix_found};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Finding};
 use crate::check::{self, shown};
 
 pub use find::{Match, matches, script_of};
@@ -66,6 +66,42 @@ pub struct Change {
     pub before: String,
     /// After.
     pub after: String,
+}
+
+/// A convicted leak, and what `fix` did about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Treated {
+    /// The finding's place in its list.
+    pub finding: usize,
+    /// What was done.
+    pub outcome: Outcome,
+}
+
+/// What was done about a leak.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its pattern was fixed.
+    Made,
+    /// Its pattern has a fix that may change what the program does, and nobody asked for such.
+    NeedsLeave,
+    /// Its pattern has no fix, or one that needs a human's judgement.
+    ByHand,
+    /// No pattern is tied to it.
+    NoPattern,
+    /// The fix could not be made, and why.
+    Failed(String),
+}
+
+/// The findings that are proven to be leaks, so that their patterns may be edited: of growing memory those whose holder the
+/// pattern fills.
+pub fn convicted(analysis: &Analysis) -> impl Iterator<Item = usize> + '_ {
+    let is_convicted = |finding: &Finding| match finding.kind.as_str() {
+        "leak" => true,
+        "growing" => finding.pattern.as_ref().is_some_and(|it| it.matched_by == MatchedBy::Holder),
+        _ => false,
+    };
+    let findings = analysis.findings.iter().enumerate();
+    findings.filter(move |(_, finding)| is_convicted(finding)).map(|(index, _)| index)
 }
 
 /// Names the patterns in the findings that they were found for.
