@@ -323,6 +323,10 @@ pub(crate) fn fluctuation(percent: f64) -> String {
     if percent < 0.005 { "constant".to_owned() } else { format!("±{percent:.2} %") }
 }
 
+/// What to do where a fix would not stop the growth.
+pub(crate) const LEAVES_DATA: &str = "bound what is kept, or keep numbers (`.item()`) or copies on the CPU (`.detach().cpu()`): the data itself is kept, \
+     and `.detach()` alone lets go of the graph only";
+
 /// What ties a pattern to its finding.
 pub(crate) fn matched(pattern: &Pattern) -> String {
     match (pattern.matched_by, &pattern.target) {

@@ -47,6 +47,7 @@ fn found(of: &str, severity: Severity, fix: Option<(Applicability, &str)>) -> li
         fix: fix.map(|(applicability, content)| lint::Fix {
             applicability,
             message: "append the tensor without its graph".into(),
+            leaves_data: false,
             edits: vec![lint::Edit {
                 range: Span { start: u32::from(place.end()) - 1, end: u32::from(place.end()) - 1 },
                 content: content.into(),

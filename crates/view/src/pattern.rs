@@ -6,10 +6,11 @@
 mod find;
 mod holder_name;
 
-use vramscope_lint::{Applicability, Checked, Diagnostic, Source, fix_found};
+use vramscope_lint::{Applicability, Checked, Diagnostic, Severity, Source, fix_found};
 
 use crate::analysis::{Analysis, Finding};
 use crate::check::{self, shown};
+use crate::holders::Class;
 
 pub use find::{Match, matches, script_of};
 
@@ -33,6 +34,9 @@ pub struct Pattern {
     pub target: Option<String>,
     /// What ties it to the finding.
     pub matched_by: MatchedBy,
+    /// Whether the fix would not stop the growth: it lets go of the autograd graph only, and nothing tells that it is graphs that pile
+    /// up, rather than data.
+    pub leaves_data: bool,
     /// The file before and after the fix, where it can be made.
     pub change: Option<Change>,
 }
@@ -84,6 +88,8 @@ pub enum Outcome {
     Made,
     /// Its pattern has a fix that may change what the program does, and nobody asked for such.
     NeedsLeave,
+    /// Its fix lets go of graphs, and what is kept is, or may be, the data itself.
+    LeavesData,
     /// Its pattern has no fix, or one that needs a human's judgement.
     ByHand,
     /// No pattern is tied to it.
@@ -109,6 +115,8 @@ pub fn attach(analysis: &mut Analysis, files: &[SourceFile<'_>], matches: &[Matc
     for found in matches {
         let Some(finding) = analysis.findings.get_mut(found.finding) else { continue };
         let Some((file, diagnostic)) = found.in_files(files) else { continue };
+        let leaves_data =
+            diagnostic.fix.as_ref().is_some_and(|it| it.leaves_data) && !is_of_graphs(finding, diagnostic);
         // A holder or a line that is named needs no more looking for.
         if found.by != MatchedBy::Stack {
             let asks = |advice: &String| vramscope_detect::WITHOUT_HOLDER.contains(&advice.as_str());
@@ -118,8 +126,21 @@ pub fn attach(analysis: &mut Analysis, files: &[SourceFile<'_>], matches: &[Matc
             found: shown(file.source, diagnostic),
             target: diagnostic.target.clone(),
             matched_by: found.by,
+            leaves_data,
             change: change(file.source, diagnostic),
         });
+    }
+}
+
+/// Whether what piles up are graphs: the holder says so, or the recording does by blocks of many operations, or the source by
+/// a graph that nothing frees.
+fn is_of_graphs(finding: &Finding, diagnostic: &Diagnostic) -> bool {
+    match &finding.holder {
+        Some(found) => found.holder.through.is_some() || found.holder.class == Class::Activations,
+        None => {
+            finding.advice.iter().any(|advice| advice == vramscope_detect::KEPT_GRAPH)
+                || diagnostic.severity == Severity::Error
+        }
     }
 }
 

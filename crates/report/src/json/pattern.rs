@@ -61,6 +61,9 @@ pub struct Fix {
     pub applicability: Applicability,
     /// What it does, as an imperative.
     pub message: String,
+    /// Whether it would not stop the growth: it lets go of the autograd graph only, and nothing tells that it is graphs that pile
+    /// up here, rather than data.
+    pub leaves_data: bool,
     /// The edit as a unified diff of the file; null where it is only shown, or could not be made.
     pub diff: Option<String>,
 }
@@ -90,6 +93,7 @@ impl From<&view::Pattern> for Pattern {
             fix: found.fix.as_ref().map(|fix| Fix {
                 applicability: fix.applicability.into(),
                 message: fix.message.clone(),
+                leaves_data: from.leaves_data,
                 diff: diff(),
             }),
         }

@@ -233,6 +233,7 @@ fn pattern(out: &mut String, pattern: &Pattern) {
         sentence(&found.message)
     ));
     match (&found.fix, &pattern.change) {
+        _ if pattern.leaves_data => out.push_str(&format!("Do: {}\n\n", sentence(words::LEAVES_DATA))),
         (Some(fix), Some(change)) => {
             out.push_str(&format!("Fix ({}): {}\n\n", fix.applicability.name(), sentence(&fix.message)));
             let diff = unified::render(&found.file, &change.before, &change.after, Palette::Plain);

@@ -36,6 +36,7 @@ pub fn render(analysis: &Analysis, treated: &[Treated], are_written: bool, layou
                     what.unwrap_or_default()
                 )
             }
+            (Outcome::LeavesData, _) => words::LEAVES_DATA.to_owned(),
             (Outcome::ByHand, Some(what)) => format!("{what}: by hand, it needs judgement"),
             (Outcome::ByHand, None) => "this pattern has no fix: by hand".to_owned(),
             (Outcome::NoPattern, _) => {
@@ -43,9 +44,12 @@ pub fn render(analysis: &Analysis, treated: &[Treated], are_written: bool, layou
             }
             (Outcome::Failed(why), _) => format!("not fixed: {why}"),
         }];
-        if matches!(one.outcome, Outcome::ByHand | Outcome::NoPattern | Outcome::Failed(_)) {
+        if matches!(
+            one.outcome,
+            Outcome::LeavesData | Outcome::ByHand | Outcome::NoPattern | Outcome::Failed(_)
+        ) {
             let advice = found.pattern.as_ref().and_then(|pattern| pattern.found.advice.clone());
-            sentences.extend(advice);
+            sentences.extend(advice.filter(|_| one.outcome != Outcome::LeavesData));
             sentences.extend(found.advice.iter().cloned());
         }
         let mut label = label;

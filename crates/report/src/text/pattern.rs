@@ -12,7 +12,7 @@ use crate::words;
 pub(super) fn write(page: &mut Page, pattern: &Pattern) {
     write_short(page, pattern);
     let found = &pattern.found;
-    if let (Some(fix), Some(_)) = (&found.fix, &pattern.change) {
+    if let (Some(fix), Some(_), false) = (&found.fix, &pattern.change, pattern.leaves_data) {
         let text = format!("{} ({})", fix.message, fix.applicability.name());
         page.paragraph(Span::new(Role::Good, "   fix"), INDENT + 2, &text);
         for hunk in &fix.change {
@@ -30,6 +30,8 @@ pub(super) fn write(page: &mut Page, pattern: &Pattern) {
             change("-", Role::Bad, &hunk.removed);
             change("+", Role::Good, &hunk.added);
         }
+    } else if pattern.leaves_data {
+        page.paragraph(Span::new(Role::Good, "   do"), INDENT + 2, words::LEAVES_DATA);
     } else if let Some(advice) = &found.advice {
         page.paragraph(Span::new(Role::Good, "   do"), INDENT + 2, advice);
     }

@@ -144,6 +144,7 @@ mod tests {
             fix: applicability.map(|applicability| lint::Fix {
                 applicability,
                 message: "do it".into(),
+                leaves_data: false,
                 edits: vec![lint::Edit { range: Span { start: range.1, end: range.1 }, content: "!".into() }],
             }),
         }

@@ -82,6 +82,9 @@ fn judged(analysis: &Analysis, level: Applicability) -> Vec<Treated> {
         let Some(pattern) = analysis.findings.get(finding).and_then(|it| it.pattern.as_ref()) else {
             return Outcome::NoPattern;
         };
+        if pattern.leaves_data {
+            return Outcome::LeavesData;
+        }
         match pattern.found.fix.as_ref().map(|fix| fix.applicability) {
             None | Some(Applicability::Display) => Outcome::ByHand,
             Some(grade) if grade >= level => Outcome::Made,

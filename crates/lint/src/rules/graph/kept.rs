@@ -92,5 +92,5 @@ pub(super) fn detach(context: &Context<'_>, case: &Case<'_>) -> Option<Fix> {
     } else {
         vec![Edit::insert(tensor.end(), ".detach()")]
     };
-    Some(Fix::new(applicability, "append `.detach()`, which lets go of the graph", edits))
+    Some(Fix::new(applicability, "append `.detach()`, which lets go of the graph", edits).of_the_graph_only())
 }
