@@ -95,12 +95,26 @@ fn without_a_tie_there_is_no_pattern() {
 }
 
 #[test]
-fn a_name_in_two_files_is_told_apart_or_nobodys() {
+fn a_global_of_the_script_is_looked_for_in_the_script() {
     let dir = program("val_loss_list", |text| text);
     let text = std::fs::read_to_string(dir.path().join("train.py")).unwrap();
     std::fs::write(dir.path().join("other.py"), text).unwrap();
     let pattern = pattern("recorded/leak", at(&dir));
     assert!(pattern["file"].as_str().unwrap().ends_with("train.py"), "{pattern}");
+}
+
+#[test]
+fn growing_memory_is_fixed_only_where_the_pattern_fills_its_holder() {
+    let text = "import torch\n\nmodel = torch.nn.Linear(4, 4)\nhistory = []\nfor batch in loader:\n    history.append(model(batch))\n";
+    for (name, code) in [("train.py", Value::from("LK102")), ("other.py", Value::Null)] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(name), text).unwrap();
+        let document = analyzed("recorded/cpu", at(&dir));
+        assert_eq!(document["findings"][0]["kind"], "growing");
+        assert_eq!(document["findings"][0]["pattern"]["code"], code, "{document}");
+        let (status, out, _) = run(&["fix", &corpus("recorded/cpu"), "--source", at(&dir), "--apply"]);
+        assert_eq!(status == 0, code.is_null(), "nothing is convicted without a pattern: {out}");
+    }
 }
 
 #[test]
@@ -192,7 +206,7 @@ fn fix_says_what_is_left_to_do() {
     let before = std::fs::read_to_string(&file).unwrap();
     let (status, out, _) = run(&["fix", &recording, "--source", at(&dir), "--apply"]);
     assert_eq!(status, 1, "{out}");
-    assert!(out.contains("add `--unsafe-fixes`") && out.contains("none of 1 leak fixed"), "{out}");
+    assert!(out.contains("`--unsafe-fixes`") && out.contains("none of 1 leak fixed"), "{out}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
     let (status, out, _) = run(&["fix", &recording, "--source", at(&dir), "--apply", "--unsafe-fixes"]);
     assert_eq!(status, 0, "{out}");

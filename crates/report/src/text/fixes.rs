@@ -67,6 +67,5 @@ pub fn render(analysis: &Analysis, treated: &[Treated], are_written: bool, layou
         (_, made, false) => format!("{made} of {of} fixed by the changes below; `--apply` writes them"),
     };
     page.line([last]);
-    page.gap();
     page.finish()
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use vramscope_lint::{Applicability, Fixed, Rule, Selection, Severity, Source};
+use vramscope_lint::{Applicability, Fixed, Rule, Selection, Severity};
 use vramscope_report::{Excerpts, github, json, junit, sarif, text, unified};
 use vramscope_view::CheckInput;
 use vramscope_view::check::{self as view, FixedFile};

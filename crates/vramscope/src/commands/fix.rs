@@ -52,6 +52,7 @@ pub(crate) fn run(args: &Fix, global: &Global, printer: &Printer) -> anyhow::Res
         for (file, fixed) in &fixes {
             let Some(before) = joined.sources.get(*file) else { continue };
             let (before, after) = (as_stored(before), as_stored(&fixed.source));
+            answer.push('\n');
             answer.push_str(&unified::render(fixed.source.name(), &before, &after, layout.palette));
         }
     }
