@@ -141,8 +141,7 @@ fn together(joined: &Joined, file: usize, diagnostics: &[usize]) -> Result<Fixed
 
 /// Marks leaks whose patterns are like that as not fixed.
 fn mark(joined: &Joined, treated: &mut [Treated], is_meant: impl Fn(usize, usize) -> bool, why: &str) {
-    let mut of_pattern = joined.matches.iter().filter(|it| is_meant(it.file, it.diagnostic)).peekable();
-    while let Some(found) = of_pattern.next() {
+    for found in joined.matches.iter().filter(|it| is_meant(it.file, it.diagnostic)) {
         let meant =
             treated.iter_mut().filter(|it| it.finding == found.finding && it.outcome == Outcome::Made);
         meant.for_each(|it| it.outcome = Outcome::Failed(why.to_owned()));
