@@ -12,7 +12,7 @@ use crate::shortfall::{EmptyCache, Shortfall, holders_at};
 use crate::tried::TriedSettings;
 
 /// What a graph that is kept looks like from its blocks.
-pub(crate) const KEPT_GRAPH: &str = "blocks of many operations below this line are kept, as the graph of a backward pass that is never freed: \
+pub const KEPT_GRAPH: &str = "blocks of many operations below this line are kept, as the graph of a backward pass that is never freed: \
      `.detach()` or `.item()` what you keep of the result, or run it under `torch.no_grad()`";
 /// Where to look for what keeps memory.
 pub(crate) const WHAT_KEEPS: &str =

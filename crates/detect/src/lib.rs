@@ -27,7 +27,7 @@ mod shortfall;
 mod survivors_by_birth;
 mod tried;
 
-pub use advice::WITHOUT_HOLDER;
+pub use advice::{KEPT_GRAPH, WITHOUT_HOLDER};
 pub use context::Context;
 pub use finding::{Companion, Finding, Kind};
 pub use fragmentation::Fragmentation;

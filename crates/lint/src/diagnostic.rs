@@ -39,6 +39,8 @@ pub struct Diagnostic {
     pub range: TextRange,
     /// What is wrong, one sentence in lower case without a full stop; names in backticks.
     pub message: String,
+    /// What keeps the memory, as the source spells it: `losses`, `self.features`, `stats[name]`.
+    pub target: Option<String>,
     /// What convinced the rule: sentences like `message`, each with its place if it has one.
     pub evidence: Vec<Evidence>,
     /// What to do, one sentence like `message`.
@@ -69,10 +71,17 @@ impl Diagnostic {
             severity,
             range: place.range(),
             message: message.into(),
+            target: None,
             evidence: Vec::new(),
             advice: None,
             fix: None,
         }
+    }
+
+    /// Names what keeps the memory, as the source spells it.
+    pub(crate) fn kept_in(mut self, target: impl Into<String>) -> Self {
+        self.target = Some(target.into());
+        self
     }
 
     /// Adds a reason that has a place of its own.

@@ -74,6 +74,8 @@ pub struct Fix {
     pub message: String,
     /// The edits, in order and without overlap.
     pub edits: Vec<Edit>,
+    /// Whether it lets go of the autograd graph only: the data itself is kept as before.
+    pub leaves_data: bool,
 }
 
 impl Fix {
@@ -84,6 +86,11 @@ impl Fix {
         mut edits: Vec<Edit>,
     ) -> Self {
         edits.sort();
-        Self { applicability, message: message.into(), edits }
+        Self { applicability, message: message.into(), edits, leaves_data: false }
+    }
+
+    /// Says that it lets go of the autograd graph only.
+    pub(crate) fn of_the_graph_only(self) -> Self {
+        Self { leaves_data: true, ..self }
     }
 }

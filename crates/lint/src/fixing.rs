@@ -4,6 +4,7 @@ mod state;
 
 use crate::{
     check::{Checked, Selection, check},
+    diagnostic::Diagnostic,
     fix::Applicability,
     rule::Rule,
     source::Source,
@@ -50,6 +51,18 @@ pub fn fix(
     let first = std::cell::Cell::new(true);
     fix_with(sources, level, |sources| {
         if first.replace(false) { check(sources, selection, done) } else { check(sources, selection, &|| {}) }
+    })
+}
+
+/// Makes the fixes of these diagnostics and no others, as far as [`fix`] would; `found` has an entry for each source. What is
+/// left is not looked for.
+pub fn fix_found(sources: Vec<Source>, found: Vec<Vec<Diagnostic>>, level: Applicability) -> Vec<Fixed> {
+    let found = std::cell::Cell::new(found);
+    fix_with(sources, level, |sources| {
+        // Once the text has changed, ranges in it mean something else.
+        let mut found = found.take().into_iter();
+        let of_one = |diagnostics| Checked { diagnostics, ..Checked::default() };
+        sources.iter().map(|_| of_one(found.next().unwrap_or_default())).collect()
     })
 }
 

@@ -4,6 +4,7 @@ use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Frame, Input, 
 
 use vramscope_view::explained::{CapacityCheck, Fragmentation};
 use vramscope_view::holders::{FoundHolder, Joined};
+use vramscope_view::pattern::{MatchedBy, Pattern};
 use vramscope_view::recorded::{Curve, Recorded};
 
 use crate::bytes::{counted, grouped, human, mean};
@@ -320,4 +321,20 @@ pub(crate) fn input_names(inputs: &[Input]) -> String {
 /// A percentage of fluctuation.
 pub(crate) fn fluctuation(percent: f64) -> String {
     if percent < 0.005 { "constant".to_owned() } else { format!("±{percent:.2} %") }
+}
+
+/// What to do where a fix would not stop the growth.
+pub(crate) const LEAVES_DATA: &str = "bound what is kept, or keep numbers (`.item()`) or copies on the CPU (`.detach().cpu()`): the data itself is kept, \
+     and `.detach()` alone lets go of the graph only";
+
+/// What ties a pattern to its finding.
+pub(crate) fn matched(pattern: &Pattern) -> String {
+    match (pattern.matched_by, &pattern.target) {
+        (MatchedBy::Holder, _) => "which fills the holder".to_owned(),
+        (MatchedBy::Site, _) => "at the line that allocates".to_owned(),
+        (MatchedBy::Stack, Some(target)) => {
+            format!("in a function on the stack; that `{target}` is the holder was not recorded")
+        }
+        (MatchedBy::Stack, None) => "in a function on the stack".to_owned(),
+    }
 }

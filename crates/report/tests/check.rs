@@ -35,6 +35,7 @@ fn found(of: &str, severity: Severity, fix: Option<(Applicability, &str)>) -> li
         severity,
         range: place,
         message: format!("`{}` keeps the graph, 100%, of each step", of.lines().next().unwrap()),
+        target: None,
         evidence: vec![
             lint::Evidence {
                 text: "`losses` outlives the loop".into(),
@@ -46,6 +47,7 @@ fn found(of: &str, severity: Severity, fix: Option<(Applicability, &str)>) -> li
         fix: fix.map(|(applicability, content)| lint::Fix {
             applicability,
             message: "append the tensor without its graph".into(),
+            leaves_data: false,
             edits: vec![lint::Edit {
                 range: Span { start: u32::from(place.end()) - 1, end: u32::from(place.end()) - 1 },
                 content: content.into(),

@@ -282,3 +282,30 @@ fn changes_are_from_the_peak_that_the_headline_compares_with() {
         "{shown}"
     );
 }
+
+#[test]
+fn the_pattern_of_a_finding_is_in_every_format_and_in_the_schema() {
+    let mut analysis = fixture::leak();
+    analysis.findings[0].pattern = Some(fixture::pattern());
+    let document: serde_json::Value = serde_json::from_str(&json::analysis::render(&analysis)).unwrap();
+    let schema = &json::schemas()["vramscope.analysis/1"];
+    let validator = jsonschema::validator_for(schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    let of_json = serde_json::to_string_pretty(&document["findings"][0]["pattern"]).unwrap();
+    insta::assert_snapshot!("pattern_json", of_json);
+    let excerpts = Excerpts::default();
+    let shown = text::analysis::render(&analysis, &plain(&excerpts));
+    let part = |text: &str, from: &str, to: &str| {
+        let (_, rest) = text.split_once(from).unwrap();
+        format!("{from}{}", rest.split_once(to).unwrap().0)
+    };
+    insta::assert_snapshot!("pattern_text", part(&shown, "   code", "   why"));
+    let shown = markdown::analysis::render(&analysis, 5, false, &excerpts);
+    insta::assert_snapshot!("pattern_markdown", part(&shown, "Pattern:", "Why:"));
+    if let Some(pattern) = &mut analysis.findings[0].pattern {
+        pattern.leaves_data = true;
+    }
+    let shown = text::analysis::render(&analysis, &plain(&excerpts));
+    insta::assert_snapshot!("pattern_of_data_text", part(&shown, "   code", "   why"));
+}

@@ -2,6 +2,7 @@
 
 use crate::explained::{CapacityCheck, Fragmentation, SettingsTried, Shortfall};
 use crate::holders::FoundHolder;
+use crate::pattern::Pattern;
 use crate::recorded::Recorded;
 
 /// What part of the recordings to look at, and what is known besides.
@@ -298,6 +299,8 @@ pub struct Finding {
     pub companions: Vec<SiteBytes>,
     /// The object that keeps the blocks alive, where objects were recorded.
     pub holder: Option<FoundHolder>,
+    /// The pattern in the source code that keeps the memory, where it was looked for and found.
+    pub pattern: Option<Pattern>,
     /// Findings that belong with it, by their place in the list. Of a failed request: those that explain it.
     pub related: Vec<usize>,
     /// Of a failed request: the bytes that were missing, as far as the trace tells.

@@ -7,6 +7,7 @@ mod rules;
 
 pub use vramscope_lint::{Applicability, Severity};
 
+pub(crate) use build::diagnostic as shown;
 pub use build::{CheckInput, check};
 pub use rules::{Rule, rules};
 

@@ -10,6 +10,7 @@ pub mod diff;
 pub mod explained;
 pub mod holders;
 pub mod inspect;
+pub mod pattern;
 mod place;
 mod quantity;
 pub mod recorded;

@@ -1,6 +1,7 @@
 //! What the user can type.
 
 mod check;
+mod fix;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use vramscope_view::analysis::Moment;
 
 pub(crate) use check::{Check, Least, Rule};
+pub(crate) use fix::Fix;
 
 use crate::source::SourceRoot;
 
@@ -109,6 +111,16 @@ pub(crate) enum Command {
     Check(Check),
     /// What changed? Born, died and persisted between snapshots, by place
     Diff(Diff),
+    /// Write the edits that stop proven leaks: of what `check` finds, only what a recording convicts
+    ///
+    /// Analyzes a recording as `analyze` does, and finds the pattern in the source code that each leak comes from. Shows the
+    /// edits as a diff that `git apply -p0` and `patch -p0` understand, or writes them with `--apply`. Only leaks
+    /// are fixed; memory that grows is if the object that holds it is known and the pattern fills it.
+    #[command(
+        after_help = "Exit status: 0 if no leak is convicted, or all were fixed with `--apply`, 1 if any is left (without \
+                      `--apply`: if there is any), 2 if a file could not be written or the command could not do its work."
+    )]
+    Fix(Fix),
     /// Who holds the memory? Live bytes by what keeps them alive, and the references that lead to them
     ///
     /// Shows what `vramscope run` found out about the objects of a program: files `*.holders.json`, or those of a recording.
@@ -151,6 +163,7 @@ impl Command {
         match self {
             Self::Analyze(command) => &command.paths,
             Self::Diff(command) => &command.paths,
+            Self::Fix(command) => &command.paths,
             Self::Holders(command) => &command.paths,
             Self::Inspect(command) => &command.paths,
             Self::Whatif(command) => &command.paths,
@@ -188,7 +201,8 @@ pub(crate) struct Analyze {
     /// How many findings and places to show
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) top: usize,
-    /// Where the source code is, to show the lines: a directory, or `RECORDED=HERE` to replace the beginning of paths
+    /// Where the source code is, to show the lines and the pattern in them that keeps memory, with its fix: a directory, or
+    /// `RECORDED=HERE` to replace the beginning of paths
     #[arg(long, value_name = "DIR")]
     pub(crate) source: Vec<SourceRoot>,
 }

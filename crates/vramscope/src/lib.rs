@@ -43,6 +43,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         Command::Analyze(command) => commands::analyze::run(command, &args.global, &printer),
         Command::Check(command) => commands::check::run(command, &args.global, &printer),
         Command::Diff(command) => commands::diff::run(command, &args.global, &printer),
+        Command::Fix(command) => commands::fix::run(command, &args.global, &printer),
         Command::Holders(command) => commands::holders::run(command, &args.global, &printer),
         Command::Inspect(command) => commands::inspect::run(command, &args.global, &printer),
         Command::Rule(command) => commands::rule::run(command, &args.global, &printer),

@@ -102,7 +102,7 @@ impl<'a> Sources<'a> {
 }
 
 /// The file here that was recorded under that path.
-fn locate(recorded: &str, roots: &[SourceRoot]) -> Option<PathBuf> {
+pub(crate) fn locate(recorded: &str, roots: &[SourceRoot]) -> Option<PathBuf> {
     // A snapshot can name any file; only source code is ever opened for it.
     let is_source = Path::new(recorded).extension().is_some_and(|e| e == "py" || e == "pyx" || e == "ipynb");
     let parts: Vec<&str> =

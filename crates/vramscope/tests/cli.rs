@@ -62,6 +62,7 @@ fn help_says_what_every_command_does() {
         ("help_analyze", &["analyze", "--help"]),
         ("help_check", &["check", "--help"]),
         ("help_diff", &["diff", "--help"]),
+        ("help_fix", &["fix", "--help"]),
         ("help_holders", &["holders", "--help"]),
         ("help_inspect", &["inspect", "--help"]),
         ("help_whatif", &["whatif", "--help"]),

@@ -8,7 +8,7 @@ fn edit(start: u32, end: u32, content: &str) -> Edit {
 }
 
 fn fix(edits: &[Edit]) -> Fix {
-    Fix { applicability: Applicability::Safe, message: "x".into(), edits: edits.to_vec() }
+    Fix { applicability: Applicability::Safe, message: "x".into(), edits: edits.to_vec(), leaves_data: false }
 }
 
 fn check(text: &str, fixes: &[&[Edit]], expect: &str, taken: &[usize]) {

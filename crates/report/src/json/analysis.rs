@@ -8,6 +8,7 @@ use serde::Serialize;
 use vramscope_view::analysis as view;
 
 use super::explained::{CapacityCheck, Fragmentation, SettingsTried, Shortfall};
+use super::pattern::Pattern;
 use super::recorded::{FoundHolder, Recorded};
 use super::{Frame, Location, SiteBytes, list};
 
@@ -333,8 +334,9 @@ pub struct Finding {
     pub related: Vec<usize>,
     /// What keeps the memory alive, where objects were recorded.
     pub holder: Option<FoundHolder>,
-    /// The pattern in the source code, where it was looked for.
-    pub pattern: Option<serde_json::Value>,
+    /// With `--source`: the pattern in the source code that keeps the memory. Null where none is tied to the finding by more
+    /// than the file.
+    pub pattern: Option<Pattern>,
     /// What to do, most useful first.
     pub advice: Vec<String>,
     /// Places whose memory grows at the same steps; their bytes are those of blocks.
@@ -373,7 +375,7 @@ impl From<&view::Finding> for Finding {
             evidence: from.evidence.clone(),
             related: from.related.clone(),
             holder: from.holder.as_ref().map(Into::into),
-            pattern: None,
+            pattern: from.pattern.as_ref().map(Into::into),
             advice: from.advice.clone(),
             companions: list(&from.companions),
             shortfall: from.shortfall.as_ref().map(Into::into),

@@ -9,6 +9,7 @@ pub mod diff;
 pub mod explained;
 pub mod holders;
 pub mod inspect;
+pub mod pattern;
 pub mod recorded;
 pub mod rules;
 pub mod whatif;

@@ -2,6 +2,7 @@
 
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Severity};
 use vramscope_view::explained::Shortfall;
+use vramscope_view::pattern::Pattern;
 
 use super::holders::{others, picture};
 use super::{block, code, escaped, place, sentence, table};
@@ -11,8 +12,11 @@ use crate::clock;
 use crate::excerpt::Excerpts;
 use crate::place::Places;
 use crate::settings;
+use crate::style::Palette;
 use crate::text::analysis::main_device;
+use crate::text::check::spelled;
 use crate::text::explained::pool_name;
+use crate::unified;
 use crate::words;
 
 /// How many findings are told with their reasons; the others only with their figures.
@@ -184,6 +188,9 @@ fn one_finding(
             out.push_str(&format!("{}\n", picture(holder, verbose)));
         }
     }
+    if let Some(found) = &finding.pattern {
+        pattern(out, found);
+    }
     if !finding.evidence.is_empty() {
         out.push_str("Why:\n\n");
         bullets(out, &finding.evidence);
@@ -212,6 +219,27 @@ fn one_finding(
         out.push_str(&format!(
             "<details><summary>Stack, innermost frame first</summary>\n\n{text}\n</details>\n\n"
         ));
+    }
+}
+
+/// The pattern in the source code, with its fix as a diff.
+fn pattern(out: &mut String, pattern: &Pattern) {
+    let found = &pattern.found;
+    out.push_str(&format!(
+        "Pattern: {} at {}, {}: {}\n\n",
+        code(&format!("{} {}", found.code, found.name)),
+        code(&spelled(&found.file, Some(found.start))),
+        sentence(&words::matched(pattern)),
+        sentence(&found.message)
+    ));
+    match (&found.fix, &pattern.change) {
+        _ if pattern.leaves_data => out.push_str(&format!("Do: {}\n\n", sentence(words::LEAVES_DATA))),
+        (Some(fix), Some(change)) => {
+            out.push_str(&format!("Fix ({}): {}\n\n", fix.applicability.name(), sentence(&fix.message)));
+            let diff = unified::render(&found.file, &change.before, &change.after, Palette::Plain);
+            out.push_str(&format!("{}\n", block("diff", diff.trim_end())));
+        }
+        _ => out.extend(found.advice.iter().map(|advice| format!("Do: {}\n\n", sentence(advice)))),
     }
 }
 

@@ -297,7 +297,7 @@ fn more(page: &mut Page, analysis: &Analysis, layout: &Layout<'_>) {
     }
     let places = analysis.findings.iter().filter_map(|f| f.site.as_ref());
     if places.clone().next().is_some() && places.into_iter().all(|site| layout.excerpts.get(site).is_none()) {
-        ways.push("--source DIR (the lines of code),".to_owned());
+        ways.push("--source DIR (the lines of code and the pattern that keeps memory),".to_owned());
     }
     let is_open = |f: &Finding| f.bytes_per_step.is_some() && f.steps_to_oom.is_none();
     if !analysis.devices.is_empty() && analysis.findings.iter().any(is_open) {

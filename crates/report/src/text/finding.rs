@@ -2,7 +2,7 @@
 
 use vramscope_view::analysis::{Analysis, Finding, Location, Severity};
 
-use super::{INDENT, Layout, explained, left_out, recorded};
+use super::{INDENT, Layout, explained, left_out, pattern, recorded};
 use crate::bytes::{counted, human};
 use crate::excerpt::Excerpt;
 use crate::page::Page;
@@ -25,6 +25,9 @@ pub(super) fn write(page: &mut Page, n: usize, finding: &Finding, context: &Cont
     stack(page, finding, context);
     if let Some(found) = &finding.holder {
         recorded::holder(page, found, n == 1 || context.layout.verbose, context.layout);
+    }
+    if let Some(found) = &finding.pattern {
+        pattern::write(page, found);
     }
     list(page, "why", &finding.evidence);
     if let Some(found) = &finding.fragmentation {
@@ -54,6 +57,9 @@ pub(super) fn write_short(page: &mut Page, n: usize, finding: &Finding, context:
     }
     if let Some(found) = &finding.holder {
         recorded::holder_in_short(page, found);
+    }
+    if let Some(found) = &finding.pattern {
+        pattern::write_short(page, found);
     }
 }
 

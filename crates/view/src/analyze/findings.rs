@@ -69,6 +69,7 @@ pub(super) fn present(
         advice: finding.advice,
         companions,
         holder: None,
+        pattern: None,
         related: Vec::new(),
         shortage: finding.shortage.map(|b| b.0),
         shortfall: finding.shortfall.as_deref().map(|s| explained::shortfall(s, symbols)),

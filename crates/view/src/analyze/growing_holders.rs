@@ -105,6 +105,7 @@ fn finding(files: &RecorderFiles, key: (&str, bool), held: &[Bytes]) -> Option<F
         advice: vec![advice(files, holder).to_owned()],
         companions: Vec::new(),
         holder: Some(FoundHolder { holder: holder.clone(), file: last.path.clone(), joined: Joined::ByPath }),
+        pattern: None,
         related: Vec::new(),
         shortage: None,
         shortfall: None,

@@ -318,6 +318,7 @@ pub(super) fn rank_skew(devices: &[DeviceAnalysis], findings: &[Finding]) -> Opt
         }],
         companions: Vec::new(),
         holder: None,
+        pattern: None,
         related: Vec::new(),
         shortage: None,
         shortfall: None,

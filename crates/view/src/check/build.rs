@@ -69,7 +69,8 @@ fn counted(diagnostics: &[Diagnostic]) -> (Counts, Fixable, Vec<RuleCount>) {
     (counts, fixable, statistics)
 }
 
-fn diagnostic(source: &Source, found: &lint::Diagnostic) -> Diagnostic {
+/// A diagnostic as it is shown.
+pub(crate) fn diagnostic(source: &Source, found: &lint::Diagnostic) -> Diagnostic {
     let (start, end) = places(source, found.range);
     let has_line_before = start.line > 1;
     let is_same_cell = |offset: usize| place(source, (offset as u32).into()).cell == start.cell;
@@ -134,6 +135,7 @@ mod tests {
             severity,
             range: TextRange::new(range.0.into(), range.1.into()),
             message: "a message".into(),
+            target: None,
             evidence: vec![lint::Evidence {
                 text: "a reason".into(),
                 range: Some(TextRange::new(0.into(), 1.into())),
@@ -142,6 +144,7 @@ mod tests {
             fix: applicability.map(|applicability| lint::Fix {
                 applicability,
                 message: "do it".into(),
+                leaves_data: false,
                 edits: vec![lint::Edit { range: Span { start: range.1, end: range.1 }, content: "!".into() }],
             }),
         }

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use vramscope_lint::{Applicability, Fixed, Rule, Selection, Severity, Source};
+use vramscope_lint::{Applicability, Fixed, Rule, Selection, Severity};
 use vramscope_report::{Excerpts, github, json, junit, sarif, text, unified};
 use vramscope_view::CheckInput;
 use vramscope_view::check::{self as view, FixedFile};
+use vramscope_view::pattern::as_stored;
 
 use crate::args::{self, Format, Global, Least};
 use crate::checking::fixing;
@@ -220,12 +221,6 @@ fn diff(args: &args::Check, wanted: &Wanted, read: ReadFiles, printer: &Printer)
     }
     printer.answer(&diffs)?;
     Ok(!diffs.is_empty())
-}
-
-/// A file as it lies on the disk, which is what a patch must fit; where it is not UTF-8, as people read it.
-fn as_stored(source: &Source) -> String {
-    let stored = source.encode().ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    stored.unwrap_or_else(|| source.text().to_owned())
 }
 
 fn rendered(

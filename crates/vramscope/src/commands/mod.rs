@@ -3,6 +3,7 @@
 pub(crate) mod analyze;
 pub(crate) mod check;
 pub(crate) mod diff;
+pub(crate) mod fix;
 pub(crate) mod holders;
 pub(crate) mod inspect;
 pub(crate) mod rule;

@@ -80,6 +80,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let fix = kept::detach(context, &case).map(|it| Fix { applicability: Applicability::Unsafe, ..it });
         found.push(
             Diagnostic::new(&RULE, severity, case.keep.range, message)
+                .kept_in(target)
                 .because("`forward` runs at every step, and the attribute outlives it")
                 .because("what the loss is computed from is freed by its backward pass, but the nodes of the chain stay, and so does all that the loss does not reach")
                 .advise("update it under `torch.no_grad()`, or from detached values")

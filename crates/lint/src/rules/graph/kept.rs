@@ -19,7 +19,8 @@ pub(super) fn report<'a>(
     message: String,
 ) -> Diagnostic {
     let keep = case.keep;
-    let mut diagnostic = Diagnostic::new(rule, severity, keep.range, message);
+    let mut diagnostic =
+        Diagnostic::new(rule, severity, keep.range, message).kept_in(context.text(keep.target));
     diagnostic = match case.repetition {
         Repetition::Data(id) | Repetition::Loop(id) => {
             let what = context.text(keep.target);
@@ -91,5 +92,5 @@ pub(super) fn detach(context: &Context<'_>, case: &Case<'_>) -> Option<Fix> {
     } else {
         vec![Edit::insert(tensor.end(), ".detach()")]
     };
-    Some(Fix::new(applicability, "append `.detach()`, which lets go of the graph", edits))
+    Some(Fix::new(applicability, "append `.detach()`, which lets go of the graph", edits).of_the_graph_only())
 }

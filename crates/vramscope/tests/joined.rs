@@ -1,0 +1,254 @@
+//! Recordings joined with the source: the pattern of a finding, and `vramscope fix`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should fail on the spot"
+)]
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use assert_cmd::cargo::cargo_bin_cmd;
+use serde_json::Value;
+
+fn corpus(path: &str) -> String {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").canonicalize().unwrap();
+    corpus.join(path).display().to_string()
+}
+
+fn run(args: &[&str]) -> (i32, String, String) {
+    let output = cargo_bin_cmd!("vramscope").args(args).env_remove("COLUMNS").output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn analyzed(recording: &str, source: &str) -> Value {
+    let args = ["analyze", &corpus(recording), "--source", source, "--format", "json"];
+    let (_, out, err) = run(&args);
+    serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}\n{out}\n{err}"))
+}
+
+/// The first finding's pattern.
+fn pattern(recording: &str, source: &str) -> Value {
+    analyzed(recording, source)["findings"][0]["pattern"].clone()
+}
+
+/// A directory with the program of a case, changed.
+fn program(case: &str, change: impl Fn(String) -> String) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(corpus(&format!("programs/{case}/train.py"))).unwrap();
+    std::fs::write(dir.path().join("train.py"), change(text)).unwrap();
+    dir
+}
+
+fn at(dir: &tempfile::TempDir) -> &str {
+    dir.path().to_str().unwrap()
+}
+
+#[test]
+fn a_pattern_is_tied_by_the_holder_the_line_or_the_stack() {
+    for (recording, case, code, line, by, target) in [
+        ("recorded/leak", "val_loss_list", "LK102", 13, "holder", "losses"),
+        ("recorded/ranks", "ddp_one_rank", "LK102", 23, "holder", "logged"),
+        ("recordings/rnn_carry", "rnn_carry", "LK110", 12, "site", "hidden"),
+        ("recordings/feature_pyramid", "feature_pyramid", "LK102", 15, "stack", "self.features"),
+        ("recordings/val_loss_list", "val_loss_list", "LK102", 13, "stack", "losses"),
+    ] {
+        let pattern = pattern(recording, &corpus(&format!("programs/{case}")));
+        assert_eq!(pattern["code"], code, "{recording} {pattern}");
+        assert_eq!(
+            (pattern["line"].as_u64(), &pattern["matched_by"], &pattern["target"]),
+            (Some(line), &by.into(), &target.into()),
+            "{recording}"
+        );
+        assert!(pattern["file"].as_str().unwrap().ends_with(&format!("{case}/train.py")), "{pattern}");
+    }
+}
+
+#[test]
+fn without_a_tie_there_is_no_pattern() {
+    assert_eq!(pattern("recorded/cycle", &corpus("programs/cycle_sawtooth")), Value::Null);
+    let none = tempfile::tempdir().unwrap();
+    assert_eq!(pattern("recorded/leak", at(&none)), Value::Null, "the source is not there");
+    // A pattern elsewhere in the file: the function that ran has none.
+    let elsewhere = program("val_loss_list", |text| {
+        let quiet = text.replace("    losses.append(loss)", "    pass; pass; pass; pass");
+        format!(
+            "{quiet}\n\ndef other():\n    kept = []\n    for x in data_loader:\n        kept.append(criterion(model(x), x))\n    return kept\n"
+        )
+    });
+    let (_, checked, _) = run(&["check", at(&elsewhere)]);
+    assert!(checked.contains("`kept` keeps"), "{checked}");
+    for recording in ["recordings/val_loss_list", "recorded/leak"] {
+        assert_eq!(pattern(recording, at(&elsewhere)), Value::Null, "{recording}");
+    }
+    // A pattern in that function that fills something else than what holds the memory.
+    let another = program("val_loss_list", |text| text.replace("losses", "others"));
+    assert_eq!(pattern("recorded/leak", at(&another)), Value::Null);
+    assert_eq!(pattern("recordings/val_loss_list", at(&another))["matched_by"], "stack");
+    // Another version of the file, in which that line is in no function.
+    let moved = program("val_loss_list", |text| format!("import os\n\n\n\n\n\n\n\n{text}"));
+    assert_eq!(pattern("recordings/val_loss_list", at(&moved)), Value::Null);
+    assert_eq!(pattern("recorded/leak", at(&moved))["line"], 21, "the holder is still filled there");
+}
+
+#[test]
+fn a_global_of_the_script_is_looked_for_in_the_script() {
+    let dir = program("val_loss_list", |text| text);
+    let text = std::fs::read_to_string(dir.path().join("train.py")).unwrap();
+    std::fs::write(dir.path().join("other.py"), text).unwrap();
+    let pattern = pattern("recorded/leak", at(&dir));
+    assert!(pattern["file"].as_str().unwrap().ends_with("train.py"), "{pattern}");
+}
+
+#[test]
+fn growing_memory_is_fixed_only_where_the_pattern_fills_its_holder() {
+    let text = "import torch\n\nmodel = torch.nn.Linear(4, 4)\nhistory = []\nfor batch in loader:\n    history.append(model(batch))\n";
+    for (name, code) in [("train.py", Value::from("LK102")), ("other.py", Value::Null)] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(name), text).unwrap();
+        let document = analyzed("recorded/cpu", at(&dir));
+        assert_eq!(document["findings"][0]["kind"], "growing");
+        assert_eq!(document["findings"][0]["pattern"]["code"], code, "{document}");
+        let (status, out, _) = run(&["fix", &corpus("recorded/cpu"), "--source", at(&dir), "--apply"]);
+        assert_eq!(status == 0, code.is_null(), "nothing is convicted without a pattern: {out}");
+    }
+}
+
+#[test]
+fn people_see_the_pattern_and_its_diff() {
+    let source = corpus("programs/val_loss_list");
+    let (_, text, _) = run(&["analyze", &corpus("recorded/leak"), "--source", &source]);
+    for part in [
+        "(LK102 append-attached-tensor), which fills the holder",
+        "   fix    append `.detach()`, which lets go of the graph (safe)\n",
+        "     13 -     losses.append(loss)",
+        "     13 +     losses.append(loss.detach())",
+    ] {
+        let joined: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let wanted: String = part.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(joined.contains(&wanted), "{part}\n{text}");
+    }
+    let (_, markdown, _) =
+        run(&["analyze", &corpus("recorded/leak"), "--source", &source, "--format", "markdown"]);
+    assert!(markdown.contains("Pattern: `LK102 append-attached-tensor` at `"), "{markdown}");
+    assert!(
+        markdown.contains("```diff\n--- ") && markdown.contains("\n+    losses.append(loss.detach())"),
+        "{markdown}"
+    );
+    let (_, without, _) = run(&["analyze", &corpus("recorded/leak")]);
+    assert!(!without.contains("LK102"), "a snapshot must not choose which files are shown: {without}");
+    assert!(without.contains("--source DIR"), "{without}");
+}
+
+#[test]
+fn json_has_the_fix_as_a_diff_and_says_if_the_growth_would_go_on() {
+    let leak = pattern("recorded/leak", &corpus("programs/val_loss_list"));
+    assert_eq!((&leak["fix"]["applicability"], &leak["fix"]["leaves_data"]), (&"safe".into(), &false.into()));
+    let diff = leak["fix"]["diff"].as_str().unwrap();
+    assert!(diff.starts_with("--- /") && diff.contains("\n+    losses.append(loss.detach())"), "{diff}");
+    // What piles up here are outputs, not graphs.
+    for (recording, case) in
+        [("recorded/ranks", "ddp_one_rank"), ("recordings/feature_pyramid", "feature_pyramid")]
+    {
+        let pattern = pattern(recording, &corpus(&format!("programs/{case}")));
+        assert_eq!(pattern["fix"]["leaves_data"], true, "{pattern}");
+    }
+}
+
+#[test]
+fn fix_shows_the_changes_and_writes_them_only_if_told() {
+    let dir = program("val_loss_list", |text| text);
+    let file = dir.path().join("train.py");
+    let before = std::fs::read_to_string(&file).unwrap();
+    let recording = corpus("recorded/leak");
+    let (status, out, err) = run(&["fix", &recording, "--source", at(&dir)]);
+    assert_eq!((status, err.as_str()), (1, ""), "{out}");
+    assert!(out.contains("1 of 1 leak fixed by the changes below; `--apply` writes them"), "{out}");
+    assert!(
+        out.contains("\n-    losses.append(loss)  # LEAK\n+    losses.append(loss.detach())  # LEAK\n"),
+        "{out}"
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+
+    let (status, out, err) = run(&["fix", &recording, "--source", at(&dir), "--apply"]);
+    assert_eq!((status, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("1 of 1 leak fixed; ") && !out.contains("\n+++ "), "{out}");
+    let after = before.replace("losses.append(loss)", "losses.append(loss.detach())");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), after);
+
+    let (status, out, _) = run(&["fix", &recording, "--source", at(&dir), "--apply"]);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("no pattern in the source code is tied to this leak: by hand"), "{out}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), after);
+}
+
+#[test]
+fn fix_edits_nothing_but_what_is_convicted() {
+    let dir = program("val_loss_list", |text| {
+        format!(
+            "{text}\n\ndef other():\n    kept = []\n    for x in data_loader:\n        kept.append(criterion(model(x), x))\n    return kept\n"
+        )
+    });
+    run(&["fix", &corpus("recorded/leak"), "--source", at(&dir), "--apply", "--unsafe-fixes"]);
+    let text = std::fs::read_to_string(dir.path().join("train.py")).unwrap();
+    assert!(text.contains("losses.append(loss.detach())"), "{text}");
+    assert!(text.contains("kept.append(criterion(model(x), x))\n"), "{text}");
+}
+
+#[test]
+fn fix_says_what_is_left_to_do() {
+    let recording = corpus("recordings/rnn_carry");
+    let dir = program("rnn_carry", |text| text);
+    let file = dir.path().join("train.py");
+    let before = std::fs::read_to_string(&file).unwrap();
+    let (status, out, _) = run(&["fix", &recording, "--source", at(&dir), "--apply"]);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("`--unsafe-fixes`") && out.contains("none of 1 leak fixed"), "{out}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+    let (status, out, _) = run(&["fix", &recording, "--source", at(&dir), "--apply", "--unsafe-fixes"]);
+    assert_eq!(status, 0, "{out}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("device=device), hidden.detach())"));
+
+    let of_data = ["fix", &corpus("recorded/ranks"), "--source", &corpus("programs/ddp_one_rank")];
+    let (status, out, _) = run(&of_data);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("the data itself is kept") && !out.contains("\n+++ "), "{out}");
+    let clean = ["fix", &corpus("recordings/clean_resnet"), "--source", &corpus("programs/clean_resnet")];
+    let (status, out, _) = run(&clean);
+    assert_eq!(status, 0);
+    assert!(out.contains("no leak is convicted"), "{out}");
+}
+
+#[test]
+fn what_cannot_be_done_is_said_and_changes_nothing() {
+    let dir = program("val_loss_list", |text| text);
+    let file = dir.path().join("train.py");
+    let before = std::fs::read_to_string(&file).unwrap();
+    let recording = corpus("recorded/leak");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).unwrap();
+    let (status, out, err) = run(&["fix", &recording, "--source", at(&dir), "--apply"]);
+    assert_eq!(status, 2, "{out}");
+    assert!(err.contains("may not be written to") && err.contains("hint: "), "{err}");
+    assert!(out.contains("none of 1 leak fixed"), "{out}");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+
+    let (status, _, err) = run(&["fix", &recording, "--source", at(&dir), "--format", "json"]);
+    assert_eq!(status, 2);
+    assert!(err.contains("hint: `vramscope analyze"), "{err}");
+    let output = file.to_str().unwrap();
+    let (status, _, err) = run(&["fix", &recording, "--source", at(&dir), "--output", output, "--force"]);
+    assert_eq!(status, 2, "{err}");
+    let (status, _, err) = run(&["fix", &recording]);
+    assert_eq!(status, 2);
+    assert!(err.contains("--source <DIR>"), "{err}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+
+    // A syntax error elsewhere: the file is not edited.
+    let broken = program("val_loss_list", |text| format!("{text}\ndef broken(:\n"));
+    let (status, out, _) = run(&["fix", &recording, "--source", at(&broken), "--apply"]);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("it has syntax errors"), "{out}");
+}
