@@ -1,6 +1,9 @@
 //! Autograd graphs that stay.
 
+mod ctx_attributes;
+mod ctx_saving;
 pub(crate) mod kept;
+mod parameter_loops;
 
 rules!(
     accumulate_attached_loss,
@@ -13,10 +16,6 @@ rules!(
     needless_retain_graph,
     hidden_state_carry,
     attached_module_state,
-    mod ctx_attributes;,
-    mod ctx_saving;,
-    mod kept;,
-    mod parameter_loops;,
     ema_without_no_grad,
     unrolled_update_with_create_graph,
     backward_create_graph,
