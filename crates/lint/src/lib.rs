@@ -26,4 +26,5 @@ pub use fix::{Applicability, Edit, Fix, Span};
 pub use fixing::{Applied, Fixed, fix};
 pub use rule::{Framework, Rule, find_rule, rules};
 pub use source::{Location, Source, SourceKind, Unreadable};
+pub use suppress::{rules_named_at, suppression};
 pub use syntax::{Ranged, TextRange, TextSize};
