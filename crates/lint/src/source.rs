@@ -83,6 +83,12 @@ impl Source {
         Ok(Self { name, kind, content, lines: OnceLock::new() })
     }
 
+    /// A file without text, in the place of one that cannot be read.
+    pub fn empty(name: impl Into<String>) -> Self {
+        let content = Content::Plain { text: String::new(), coding: Coding::Utf8 { marked: false } };
+        Self { name: name.into(), kind: SourceKind::Module, content, lines: OnceLock::new() }
+    }
+
     /// Its path as it is shown to people.
     pub fn name(&self) -> &str {
         &self.name
