@@ -41,11 +41,11 @@ pub(super) fn diagnostic(
             Some(location) => {
                 related.push(DiagnosticRelatedInformation { location, message: reason.text.clone() });
             }
-            None => message.push_str(&format!("\nbecause {}", reason.text)),
+            None => message.extend(["\nbecause ", &reason.text]),
         }
     }
     if let Some(advice) = &found.advice {
-        message.push_str(&format!("\nhint: {advice}"));
+        message.extend(["\nhint: ", advice]);
     }
     let page = format!("{PAGES}/{}.md", found.rule.code).parse().ok();
     let diagnostic = Diagnostic {

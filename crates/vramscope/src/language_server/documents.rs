@@ -91,7 +91,9 @@ impl Documents {
     }
 
     pub(super) fn open_notebook(&mut self, notebook: NotebookDocument, cells: Vec<TextDocumentItem>) {
-        cells.into_iter().for_each(|cell| self.open(cell));
+        for cell in cells {
+            self.open(cell);
+        }
         let file = NotebookFile { uri: notebook.uri, cells: notebook.cells };
         self.notebooks.insert(file.uri.as_str().to_owned(), file);
     }
@@ -118,8 +120,12 @@ impl Documents {
                 *cell = changed;
             }
         }
-        closed.iter().for_each(|cell| self.close(&cell.uri));
-        opened.into_iter().for_each(|cell| self.open(cell));
+        for cell in closed {
+            self.close(&cell.uri);
+        }
+        for cell in opened {
+            self.open(cell);
+        }
         for content in change.text_content.unwrap_or_default() {
             self.change(&content.document.uri, content.document.version, content.changes, encoding);
         }
@@ -129,7 +135,9 @@ impl Documents {
     pub(super) fn close_notebook(&mut self, uri: &Uri) -> Vec<Uri> {
         let cells = self.notebooks.remove(uri.as_str()).map(|it| it.cells).unwrap_or_default();
         let cells: Vec<Uri> = cells.into_iter().map(|cell| cell.document).collect();
-        cells.iter().for_each(|cell| self.close(cell));
+        for cell in &cells {
+            self.close(cell);
+        }
         cells
     }
 
@@ -151,7 +159,9 @@ mod tests {
     use super::*;
     use lsp_types::{Position, Range};
 
-    fn check(text: &str, changes: &[((u32, u32), (u32, u32), &str)], encoding: Encoding, expect: &str) {
+    type Change<'a> = ((u32, u32), (u32, u32), &'a str);
+
+    fn check(text: &str, changes: &[Change<'_>], encoding: Encoding, expect: &str) {
         let uri: Uri = "file:///a.py".parse().unwrap();
         let mut documents = Documents::default();
         documents.open(TextDocumentItem::new(uri.clone(), "python".into(), 1, text.into()));

@@ -129,7 +129,7 @@ impl Project {
         let least = settings.min_severity;
         let is_of_interest = |rule: &Rule| least.is_none_or(|least| rule.severity >= least);
         let selection = selection::selection(&settings.choice, &Choice::default(), is_of_interest);
-        let mut project = Self { selection, least, trouble, settings, ..Self::default() };
+        let mut project = Self { settings, selection, least, trouble, ..Self::default() };
         if is_folder {
             project.read_folder(path);
         }
@@ -151,16 +151,13 @@ impl Project {
     fn reread(&mut self, real: &Path) {
         let Some(index) = self.paths.iter().position(|path| path == real) else { return };
         let file = PythonFile { path: real.to_owned(), real: real.to_owned() };
-        match reading::read(&[file], &|| {}).sources.pop() {
-            Some(source) => {
-                if let Some(place) = self.sources.get_mut(index) {
-                    *place = source;
-                }
+        if let Some(source) = reading::read(&[file], &|| {}).sources.pop() {
+            if let Some(place) = self.sources.get_mut(index) {
+                *place = source;
             }
-            None => {
-                self.paths.remove(index);
-                self.sources.remove(index);
-            }
+        } else {
+            self.paths.remove(index);
+            self.sources.remove(index);
         }
     }
 

@@ -136,7 +136,7 @@ impl Server {
                 read(params).map(|it: types::DidCloseTextDocumentParams| {
                     let uri = it.text_document.uri;
                     self.documents.close(&uri);
-                    self.forget(&[uri.clone()], &uri);
+                    self.forget(std::slice::from_ref(&uri), &uri);
                 })
             }
             note::DidSaveTextDocument::METHOD | note::DidSaveNotebookDocument::METHOD => {

@@ -94,7 +94,7 @@ mod tests {
                 }
                 Ok(Some(Incoming::Message(Message::Notification(it)))) => found.push(it.method),
                 Ok(Some(Incoming::Message(Message::Response(it)))) => {
-                    found.push(format!("response#{}", it.id))
+                    found.push(format!("response#{}", it.id));
                 }
                 Ok(Some(Incoming::Wrong(id, _))) => found.push(format!("wrong {}", id.is_some())),
                 Err(error) => {
