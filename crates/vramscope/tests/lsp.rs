@@ -65,17 +65,17 @@ impl Editor {
         (editor, answer)
     }
 
-    fn send(&mut self, message: Message) {
+    fn send(&mut self, message: &Message) {
         message.write(self.input.as_mut().unwrap()).unwrap();
     }
 
     fn tell(&mut self, method: &str, params: Value) {
-        self.send(Notification::new(method.to_owned(), params).into());
+        self.send(&Notification::new(method.to_owned(), params).into());
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Result<Value, i32> {
         self.requests += 1;
-        self.send(Request::new(self.requests.into(), method.to_owned(), params).into());
+        self.send(&Request::new(self.requests.into(), method.to_owned(), params).into());
         loop {
             match Message::read(&mut self.output).unwrap().unwrap() {
                 Message::Response(Response { id, response_result }) => {
