@@ -28,4 +28,5 @@ pub use fixing::{Applied, Fixed, fix, fix_found};
 pub use rule::{Framework, Rule, find_rule, rules};
 pub use scopes::{MODULE, Scope, Scopes};
 pub use source::{Location, Source, SourceKind, Unreadable};
+pub use suppress::{rules_named_at, suppression};
 pub use syntax::{Ranged, TextRange, TextSize};

@@ -71,6 +71,24 @@ impl Source {
         Ok(source)
     }
 
+    /// Takes a text that is decoded already, as an editor has it, whatever it says about its encoding. It is a module, or a
+    /// stub by its name.
+    pub fn of_text(name: impl Into<String>, text: String) -> Result<Self, Unreadable> {
+        let name = name.into();
+        let kind =
+            if SourceKind::of(&name) == SourceKind::Stub { SourceKind::Stub } else { SourceKind::Module };
+        coding::refuse_large(text.len())?;
+        coding::refuse_nul(&text)?;
+        let content = Content::Plain { text, coding: Coding::Utf8 { marked: false } };
+        Ok(Self { name, kind, content, lines: OnceLock::new() })
+    }
+
+    /// A file without text, in the place of one that cannot be read.
+    pub fn empty(name: impl Into<String>) -> Self {
+        let content = Content::Plain { text: String::new(), coding: Coding::Utf8 { marked: false } };
+        Self { name: name.into(), kind: SourceKind::Module, content, lines: OnceLock::new() }
+    }
+
     /// Its path as it is shown to people.
     pub fn name(&self) -> &str {
         &self.name

@@ -5,6 +5,7 @@
 //! between the lines of a statement, for the line below. `ignore-file` is on a line of its own and for the whole file.
 
 mod directive;
+mod writing;
 
 use crate::{
     check::{Problem, Selection},
@@ -13,6 +14,8 @@ use crate::{
     source::Source,
     syntax::{ModModule, Parsed, Ranged, TextRange, TextSize, Token, TokenKind},
 };
+
+pub use writing::{rules_named_at, suppression};
 
 use directive::{Directive, Extent, Selector};
 

@@ -10,7 +10,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use vramscope_view::analysis::Moment;
 
-pub(crate) use check::{Check, Least, Rule};
+pub(crate) use check::{Check, Least, Lsp, Rule};
 pub(crate) use fix::Fix;
 
 use crate::source::SourceRoot;
@@ -152,6 +152,11 @@ pub(crate) enum Command {
                       read a few times a second.\n\nExit status: that of the program."
     )]
     Run(Run),
+    /// Shows what `check` finds in an editor, with its fixes: a language server on the standard input and output
+    #[command(
+        after_help = "Exit status: 0 if the editor said that it leaves, 1 if it went without a word, 2 if it could not be understood."
+    )]
+    Lsp(Lsp),
     /// What does a rule of `check` look for, and why? Its page, or a list of all rules
     #[command(after_help = "Exit status: 0 if there is such a rule, 2 if not.")]
     Rule(Rule),
@@ -168,7 +173,7 @@ impl Command {
             Self::Inspect(command) => &command.paths,
             Self::Whatif(command) => &command.paths,
             // Python files are many, and looked for by the command itself.
-            Self::Check(_) | Self::Rule(_) | Self::Run(_) => &[],
+            Self::Check(_) | Self::Lsp(_) | Self::Rule(_) | Self::Run(_) => &[],
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The command line: arguments in, files read, answers printed, an exit status out.
 //!
-//! Only this crate opens files, looks at the environment and writes; within it only `printer` writes.
+//! Only this crate opens files, looks at the environment and writes; within it only `printer` writes, and
+//! `language_server` to editors.
 
 mod args;
 mod checking;
@@ -8,6 +9,7 @@ mod commands;
 mod exit;
 mod failure;
 mod inputs;
+mod language_server;
 mod moment;
 mod printer;
 mod progress;
@@ -46,6 +48,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         Command::Fix(command) => commands::fix::run(command, &args.global, &printer),
         Command::Holders(command) => commands::holders::run(command, &args.global, &printer),
         Command::Inspect(command) => commands::inspect::run(command, &args.global, &printer),
+        Command::Lsp(_) => commands::lsp::run(&args.global),
         Command::Rule(command) => commands::rule::run(command, &args.global, &printer),
         Command::Whatif(command) => commands::whatif::run(command, &args.global, &printer),
         Command::Run(_) => {

@@ -66,6 +66,7 @@ fn help_says_what_every_command_does() {
         ("help_holders", &["holders", "--help"]),
         ("help_inspect", &["inspect", "--help"]),
         ("help_whatif", &["whatif", "--help"]),
+        ("help_lsp", &["lsp", "--help"]),
         ("help_rule", &["rule", "--help"]),
         ("help_run", &["run", "--help"]),
     ] {

@@ -197,7 +197,7 @@ fn coding_named(name: &str) -> Option<Coding> {
     of_python.then_some(Coding::Other { encoding, exact: false })
 }
 
-fn refuse_large(length: usize) -> Result<(), Unreadable> {
+pub(super) fn refuse_large(length: usize) -> Result<(), Unreadable> {
     if length > LARGEST {
         return Err(Unreadable(format!("it is larger than the {} MiB that can be looked at", LARGEST >> 20)));
     }

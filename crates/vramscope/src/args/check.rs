@@ -1,4 +1,4 @@
-//! What can be typed for `check` and `rule`.
+//! What can be typed for `check`, `lsp` and `rule`.
 
 use std::path::PathBuf;
 
@@ -65,6 +65,13 @@ pub(crate) struct Rule {
     /// Codes such as `LK102`, beginnings of codes, or names; without any, all rules are listed
     #[arg(value_name = "RULE")]
     pub(crate) rules: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Lsp {
+    /// What editors say to servers that can be reached in several ways
+    #[arg(long, hide = true)]
+    pub(crate) stdio: bool,
 }
 
 /// The mildest severity that is of interest.

@@ -53,13 +53,22 @@ pub(crate) fn find(paths: &[PathBuf], respects_gitignore: bool, excluded: &Arc<[
             }
         };
         if real.is_dir() {
-            walk(path, &real, respects_gitignore, excluded, &mut found);
+            walk(path, &real, respects_gitignore, excluded, usize::MAX, &mut found);
         } else if !is_excluded(excluded, &real) {
             found.files.push(PythonFile { path: path.clone(), real });
         }
     }
     found.files.retain(|file| seen.insert(file.real.clone()));
     found
+}
+
+/// Looks up the files in a folder as [`find`] does; nothing if it has more than `most` entries.
+pub(crate) fn find_in_folder(folder: &Path, excluded: &Arc<[Patterns]>, most: usize) -> Option<PythonFiles> {
+    let mut found = PythonFiles::default();
+    let mut seen = HashSet::new();
+    walk(folder, folder, true, excluded, most, &mut found).then_some(())?;
+    found.files.retain(|file| seen.insert(file.real.clone()));
+    Some(found)
 }
 
 fn nowhere(path: &Path, error: &std::io::Error) -> anyhow::Error {
@@ -81,13 +90,15 @@ fn is_excluded(excluded: &[Patterns], real: &Path) -> bool {
     excluded.iter().any(|patterns| patterns.match_path(real))
 }
 
+/// Whether there were no more than `most` entries.
 fn walk(
     root: &Path,
     real: &Path,
     respects_gitignore: bool,
     excluded: &Arc<[Patterns]>,
+    most: usize,
     found: &mut PythonFiles,
-) {
+) -> bool {
     let mut builder = WalkBuilder::new(root);
     builder
         .standard_filters(respects_gitignore)
@@ -104,7 +115,10 @@ fn walk(
                     && !is_excluded(&excluded, &real_path(entry.path(), &root, &real))
             }
         });
-    for entry in builder.build() {
+    for (index, entry) in builder.build().enumerate() {
+        if index >= most {
+            return false;
+        }
         match entry {
             Ok(entry) => found.files.extend(python_file(&entry, root, real)),
             Err(error) => found.errors.push(Failure::error(
@@ -113,6 +127,7 @@ fn walk(
             )),
         }
     }
+    true
 }
 
 /// The file of an entry, if it is one to check.
@@ -138,7 +153,8 @@ fn real_path(path: &Path, root: &Path, real: &Path) -> PathBuf {
     }
 }
 
-fn is_of_others(directory: &Path) -> bool {
+/// Whether a directory holds what others wrote or tools made.
+pub(crate) fn is_of_others(directory: &Path) -> bool {
     let is_known =
         directory.file_name().and_then(|name| name.to_str()).is_some_and(|name| LEFT_OUT.contains(&name));
     is_known || directory.join("pyvenv.cfg").exists()
