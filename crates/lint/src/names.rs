@@ -131,16 +131,15 @@ pub(crate) enum Usage<'a> {
     /// `x.name`
     Attribute(&'a ast::ExprAttribute),
     /// `x[…]` read
-    Item(&'a ast::ExprSubscript),
+    Item,
     /// `x[…].name(…)`
     ItemMethod {
         name: &'a str,
-        call: &'a ast::ExprCall,
     },
     /// `x[…] = …`
     ItemStored(&'a ast::ExprSubscript),
     /// `x[…] += …`
-    ItemAugmented(&'a ast::ExprSubscript),
+    ItemAugmented,
     /// `del x[…]`
     ItemDeleted,
     /// `x(…)`

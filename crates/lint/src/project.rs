@@ -54,6 +54,7 @@ enum Export {
 impl FileSummary {
     pub(crate) fn of(names: &Names<'_>, facts: &Facts<'_>) -> Self {
         let mut exports = FxHashMap::default();
+        #[expect(clippy::iter_over_hash_type, reason = "what comes of it is a map again")]
         for (name, entry) in &names.scope(ScopeId::MODULE).names {
             let export = entry.definitions.iter().find_map(|it| match it {
                 Definition::Import(path) => Some(Export::Imported(path.to_string())),

@@ -69,18 +69,8 @@ impl<'a> Context<'a> {
         assigned.count() > goes_on
     }
 
-    /// Whether anything ever looks at what was put into the target.
-    pub(crate) fn is_read(&self, keep: &Keep<'a>) -> bool {
-        self.uses(keep.root).iter().any(|it| {
-            !matches!(
-                it.usage,
-                Usage::Stored | Usage::Augmented | Usage::ItemStored(_) | Usage::ItemAugmented(_) | Usage::Deleted
-            ) && !matches!(it.usage, Usage::Method { name, .. } | Usage::ItemMethod { name, .. } if is_putting(name))
-        })
-    }
-
     /// Whether only one key is ever written: `slot["last"] = x`.
-    pub(crate) fn has_constant_key(&self, keep: &Keep<'a>) -> bool {
+    pub(crate) fn has_constant_key(keep: &Keep<'a>) -> bool {
         keep.key.is_some_and(|it| match it {
             Expr::StringLiteral(_)
             | Expr::NumberLiteral(_)
@@ -91,20 +81,4 @@ impl<'a> Context<'a> {
             _ => false,
         })
     }
-}
-
-fn is_putting(name: &str) -> bool {
-    matches!(
-        name,
-        "append"
-            | "appendleft"
-            | "extend"
-            | "extendleft"
-            | "insert"
-            | "add"
-            | "update"
-            | "put"
-            | "put_nowait"
-            | "push"
-    )
 }

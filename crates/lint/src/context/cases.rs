@@ -3,7 +3,7 @@
 use super::{Context, Release, Repetition, repetition::Rounds};
 use crate::{
     diagnostic::Severity,
-    facts::{Grad, Hook, How, Keep, Root},
+    facts::{Hook, How, Keep, Root},
     flow::value::{Graph, Size, Value},
     names::{Definition, FunctionId, LoopId},
     syntax::ast::Expr,
@@ -88,7 +88,7 @@ impl<'a> Context<'a> {
         {
             return None;
         }
-        if self.is_bounded(keep) || self.has_constant_key(keep) && keep.how == How::SetItem {
+        if self.is_bounded(keep) || Self::has_constant_key(keep) && keep.how == How::SetItem {
             return None;
         }
         // A parameter is where graphs begin; it has none of its own.
@@ -98,7 +98,7 @@ impl<'a> Context<'a> {
         let kind = if graph >= Graph::Likely {
             self.kind_of_attached(keep, release, repetition)?
         } else {
-            self.kind_of_data(keep, graph, repetition)?
+            Self::kind_of_data(keep, graph, repetition)?
         };
         Some(Case { keep, kind, graph, release, repetition, size })
     }
@@ -168,7 +168,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn kind_of_data(&self, keep: &Keep<'a>, graph: Graph, repetition: Repetition) -> Option<Kind> {
+    fn kind_of_data(keep: &Keep<'a>, graph: Graph, repetition: Repetition) -> Option<Kind> {
         let tensor = keep.value.tensor_within()?;
         let is_on_device = tensor.place != crate::flow::value::Place::Host;
         let is_large = matches!(tensor.size, Size::Array | Size::Unknown);
@@ -215,7 +215,7 @@ impl<'a> Context<'a> {
     fn may_be_used_later(&self, keep: &Keep<'a>) -> bool {
         use crate::names::Usage;
         self.uses(keep.root).iter().any(|it| match it.usage {
-            Usage::Iterated | Usage::Item(_) | Usage::Returned | Usage::Gathered => true,
+            Usage::Iterated | Usage::Item | Usage::Returned | Usage::Gathered => true,
             Usage::Argument(call) => !is_report(&call.func),
             _ => false,
         })
@@ -230,11 +230,6 @@ impl<'a> Context<'a> {
     /// Whether the loop is one over data.
     pub(crate) fn is_over_data(&self, id: LoopId) -> bool {
         self.rounds(id) == Rounds::Data
-    }
-
-    /// Whether recording is on at the place of a keep beyond doubt.
-    pub(crate) fn records(&self, keep: &Keep<'a>) -> bool {
-        self.grad(&keep.at) == Grad::On
     }
 }
 

@@ -30,10 +30,9 @@ impl<'a> Context<'a> {
         let separator = match (code.trim_end().ends_with(','), rest.trim().is_empty() || code.trim() == ")") {
             (true, _) if rest.ends_with([' ', '\n', '\r']) => "",
             (true, _) => " ",
-            (false, true) => ", ",
             // A comment stands behind the last argument; a comma behind that comment would be part of it.
             (false, false) if rest.contains('#') => return None,
-            (false, false) => ", ",
+            (false, _) => ", ",
         };
         // In a call whose closing parenthesis has a line of its own, the argument goes behind the last one.
         let at = if rest.trim_end().len() < rest.len() && !code.trim_end().ends_with(',') {
@@ -148,12 +147,12 @@ impl<'a> Context<'a> {
     }
 
     /// The block of statements that a statement stands in.
-    pub(crate) fn block_of(&self, statement: &'a Stmt, within: &'a [Stmt]) -> Option<&'a [Stmt]> {
+    pub(crate) fn block_of(statement: &'a Stmt, within: &'a [Stmt]) -> Option<&'a [Stmt]> {
         if within.iter().any(|it| std::ptr::eq(it, statement)) {
             return Some(within);
         }
         let around = within.iter().find(|it| it.range().contains_range(statement.range()))?;
-        blocks_of(around).into_iter().find_map(|it| self.block_of(statement, it))
+        blocks_of(around).into_iter().find_map(|it| Self::block_of(statement, it))
     }
 }
 

@@ -82,7 +82,7 @@ impl<'a> Context<'a> {
                 _ => false,
             },
             Usage::Operand
-            | Usage::Item(_)
+            | Usage::Item
             | Usage::Assigned
             | Usage::Other
             | Usage::Attribute(_)

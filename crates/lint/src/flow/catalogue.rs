@@ -17,8 +17,7 @@ pub(super) const FROZEN: &str = "frozen module";
 pub(super) fn grad_mode(path: &Path<'_>, call: Option<&ast::ExprCall>) -> Option<Grad> {
     let argument = |name| call.and_then(|it| it.arguments.find_argument_value(name, 0));
     let by_argument = |argument: Option<&Expr>, on: Grad, off: Grad| match argument.map(bool_literal) {
-        None => on,
-        Some(Some(true)) => on,
+        None | Some(Some(true)) => on,
         Some(Some(false)) => off,
         Some(None) => Grad::Unknown,
     };
@@ -82,10 +81,9 @@ pub(super) fn result_of(path: &str, call: &ast::ExprCall) -> Known {
         ["torchvision", "models", ..] | ["timm", "create_model"] | ["timm", "models", "create_model"] => {
             Known::Value(Value::Object(Class::External(path.into())))
         }
-        ["transformers", .., name, "from_pretrained" | "from_config"] if is_model_name(name) => {
-            Known::Value(Value::Object(Class::External(format!("transformers.{name}").into())))
-        }
-        ["transformers", .., name] if is_model_name(name) => {
+        ["transformers", .., name, "from_pretrained" | "from_config"] | ["transformers", .., name]
+            if is_model_name(name) =>
+        {
             Known::Value(Value::Object(Class::External(format!("transformers.{name}").into())))
         }
         ["keras" | "tensorflow", .., "load_model" | "clone_model" | "model_from_json"] => {
@@ -204,15 +202,16 @@ pub(super) fn constant(path: &Path<'_>) -> Value {
 /// Whether an imported class is that of modules.
 pub(crate) fn is_module_class(path: &Path<'_>) -> bool {
     match path.parts() {
-        ["torch", "nn", "functional" | "init" | "utils", ..] => false,
-        ["torch", "nn", .., "Parameter" | "ParameterList" | "ParameterDict" | "UninitializedParameter"] => {
+        ["torch", "nn", "functional" | "init" | "utils", ..]
+        | ["torch", "nn", .., "Parameter" | "ParameterList" | "ParameterDict" | "UninitializedParameter"] => {
             false
         }
         ["torch", "nn", .., last] => last.starts_with(char::is_uppercase),
-        ["torchvision", "models", ..] | ["timm", ..] => true,
-        ["torch", "jit", "ScriptModule" | "RecursiveScriptModule"] => true,
         ["transformers", .., name] => is_model_name(name),
-        [.., "LightningModule" | "PreTrainedModel" | "ModelMixin" | "BaseModel2d"] => true,
+        ["torchvision", "models", ..]
+        | ["timm", ..]
+        | ["torch", "jit", "ScriptModule" | "RecursiveScriptModule"]
+        | [.., "LightningModule" | "PreTrainedModel" | "ModelMixin" | "BaseModel2d"] => true,
         _ => false,
     }
 }

@@ -5,7 +5,7 @@ use super::{
     value::{Class, Graph, GroupKind, Place, Size, Tensor, Value},
 };
 use crate::{
-    names::{LoopId, ScopeKind},
+    names::LoopId,
     syntax::ast::{self, Expr},
 };
 
@@ -286,12 +286,6 @@ impl<'a> Flow<'a, '_, '_> {
             };
         }
         Value::group(kind, value)
-    }
-
-    /// Whether code here stands in the body of a class.
-    pub(super) fn is_in_class_body(&mut self) -> bool {
-        let scope = self.frame().scope;
-        matches!(self.names.scope(scope).kind, ScopeKind::Class(_))
     }
 }
 

@@ -11,6 +11,7 @@ mod catalogue;
 mod expressions;
 pub(crate) mod hooks;
 mod keeps;
+mod methods;
 mod statements;
 pub(crate) mod tape;
 pub(crate) mod value;
@@ -225,16 +226,12 @@ impl<'a> Flow<'a, '_, '_> {
         }
         if let Some(frame) = self.frames.pop() {
             self.facts.functions[index].returns = match frame.returns {
-                Some(value) if function.is_generator => {
-                    let _ = value;
-                    Value::group(value::GroupKind::Iterator, Value::Unknown)
-                }
+                Some(_) if function.is_generator => Value::group(value::GroupKind::Iterator, Value::Unknown),
                 Some(value) => value.without_nodes(),
                 None => Value::Plain,
             };
-            for (name, value) in frame.values {
-                self.facts.names.insert((id, name), value.without_nodes());
-            }
+            let held = frame.values.into_iter().map(|(name, value)| ((id, name), value.without_nodes()));
+            self.facts.names.extend(held);
         }
         self.quiet = quiet;
         self.depth = depth;

@@ -172,10 +172,6 @@ impl Value {
         Self::Group(Arc::new(Group::new(kind, element, parts, false)))
     }
 
-    pub(crate) fn external(path: &str) -> Self {
-        Self::External(path.into())
-    }
-
     fn depth(&self) -> u8 {
         self.as_group().map_or(0, |it| it.depth)
     }
@@ -219,9 +215,6 @@ impl Value {
         }
         match (self, other) {
             (Self::Tensor(a), Self::Tensor(b)) => Self::Tensor(a.join(b)),
-            // `total = 0` before the loop, `total += loss` in it; `hidden = None` at first.
-            (Self::Tensor(_), Self::Plain) => self.clone(),
-            (Self::Plain, Self::Tensor(_)) => other.clone(),
             (Self::Group(a), Self::Group(b)) if a.kind == b.kind => {
                 let parts = if a.parts.len() == b.parts.len() {
                     a.parts.iter().zip(&b.parts).map(|(a, b)| a.join(b)).collect()
@@ -236,8 +229,9 @@ impl Value {
                     is_bounded,
                 )))
             }
-            (Self::Group(_) | Self::Object(_), Self::Plain) => self.clone(),
-            (Self::Plain, Self::Group(_) | Self::Object(_)) => other.clone(),
+            // `total = 0` before the loop, `total += loss` in it; `hidden = None` at first.
+            (Self::Tensor(_) | Self::Group(_) | Self::Object(_), Self::Plain) => self.clone(),
+            (Self::Plain, Self::Tensor(_) | Self::Group(_) | Self::Object(_)) => other.clone(),
             _ => Self::Unknown,
         }
     }

@@ -199,7 +199,7 @@ impl<'a> Collector<'a> {
             },
             Some(parent @ Expr::Subscript(item)) if is_same(&item.value, expr) => match item.ctx {
                 ExprContext::Store => match self.statement {
-                    Some(Stmt::AugAssign(it)) if is_same(&it.target, parent) => Usage::ItemAugmented(item),
+                    Some(Stmt::AugAssign(it)) if is_same(&it.target, parent) => Usage::ItemAugmented,
                     _ => Usage::ItemStored(item),
                 },
                 ExprContext::Del => Usage::ItemDeleted,
@@ -207,9 +207,9 @@ impl<'a> Collector<'a> {
                     (Some(callee @ Expr::Attribute(attribute)), Some(Expr::Call(call)))
                         if is_same(&call.func, callee) =>
                     {
-                        Usage::ItemMethod { name: attribute.attr.as_str(), call }
+                        Usage::ItemMethod { name: attribute.attr.as_str() }
                     }
-                    _ => Usage::Item(item),
+                    _ => Usage::Item,
                 },
             },
             Some(Expr::Call(call)) if is_same(&call.func, expr) => Usage::Called(call),
@@ -255,7 +255,7 @@ impl<'a> Collector<'a> {
             let dotted = alias.name.as_str();
             self.names.imports.push(Path::of(dotted));
             if let Some(name) = &alias.asname {
-                self.define(name.as_str(), Definition::Import(Path::of(dotted)))
+                self.define(name.as_str(), Definition::Import(Path::of(dotted)));
             } else {
                 let root = dotted.split('.').next().unwrap_or(dotted);
                 self.define(root, Definition::Import(Path::of(root)));

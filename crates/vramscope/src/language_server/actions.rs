@@ -175,7 +175,12 @@ mod tests {
     #[test]
     fn fixes_that_touch_are_not_made_together() {
         let edit = |start, end, content: &str| Edit { range: Span { start, end }, content: content.into() };
-        let fix = |edits: Vec<Edit>| Fix { applicability: Applicability::Safe, message: "x".into(), edits };
+        let fix = |edits: Vec<Edit>| Fix {
+            applicability: Applicability::Safe,
+            message: "x".into(),
+            edits,
+            leaves_data: false,
+        };
         let import = edit(0, 0, "i;");
         let fixes = [
             fix(vec![import.clone(), edit(2, 3, "C")]),

@@ -72,8 +72,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for call in context.calls_to(SWITCH) {
         if mode(call, true) && call.is_statement() && is_for_good(context, call) && !is_turned_off {
             let body = context.names.function(call.at.function).node.body();
-            let edit = context
-                .block_of(call.at.statement, body)
+            let edit = Context::block_of(call.at.statement, body)
                 .and_then(|block| context.delete_statement(call.at.statement, block));
             let fix = edit.map(|it| Fix::new(Applicability::Display, "take it away", vec![it]));
             found.push(

@@ -37,7 +37,7 @@
 //! passed by its name.
 //!
 //! ## References
-//! - [PyTorch FAQ](https://docs.pytorch.org/docs/stable/notes/faq.html), word_language_model in pytorch/examples
+//! - [PyTorch FAQ](https://docs.pytorch.org/docs/stable/notes/faq.html), `word_language_model` in pytorch/examples
 //! - jlamprou/Infini-Attention#3, Metta-AI/metta#1139
 
 use super::kept;

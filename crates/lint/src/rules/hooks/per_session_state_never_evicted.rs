@@ -70,7 +70,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         if !is_state || !outlives || !context.comes_from_parameter(keep.at.function, key) {
             continue;
         }
-        if context.is_bounded(keep) || context.is_measured(keep.root) || context.has_constant_key(keep) {
+        if context.is_bounded(keep) || context.is_measured(keep.root) || Context::has_constant_key(keep) {
             continue;
         }
         let (dict, key) = (context.text(keep.target), context.text(key));

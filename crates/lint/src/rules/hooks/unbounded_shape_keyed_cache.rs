@@ -83,7 +83,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         if !outlives || !holds_tensors || !is_on_miss(keep) {
             continue;
         }
-        if context.is_bounded(keep) || context.is_measured(keep.root) || context.has_constant_key(keep) {
+        if context.is_bounded(keep) || context.is_measured(keep.root) || Context::has_constant_key(keep) {
             continue;
         }
         let repetition = context.repetition_of_function(keep.at.function);

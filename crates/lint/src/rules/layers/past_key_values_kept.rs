@@ -55,7 +55,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for keep in &context.facts.keeps {
         let grows = match keep.how {
             How::Append => true,
-            How::SetItem => !context.has_constant_key(keep),
+            How::SetItem => !Context::has_constant_key(keep),
             _ => false,
         };
         if !grows || !is_cache(keep.kept) {

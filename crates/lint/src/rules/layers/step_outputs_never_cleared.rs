@@ -86,7 +86,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for keep in &context.facts.keeps {
         let grows = match keep.how {
             How::Append | How::Extend => true,
-            How::SetItem => !context.has_constant_key(keep),
+            How::SetItem => !Context::has_constant_key(keep),
             _ => false,
         };
         let Root::SelfAttribute(class, name) = keep.root else { continue };

@@ -129,7 +129,7 @@ fn training_after(context: &Context<'_>, call: &Call<'_>, place: TextSize) -> Op
 
 /// `del name` behind the statement of the last use, in the block in which the variable is set.
 fn delete_after<'a>(context: &Context<'a>, call: &Call<'a>, name: &str, last_use: TextSize) -> Option<Fix> {
-    let block = context.block_of(call.at.statement, context.body_of(call.at.function))?;
+    let block = Context::block_of(call.at.statement, context.body_of(call.at.function))?;
     let last: &Stmt = block.iter().find(|it| it.range().contains_inclusive(last_use))?;
     let looks_at_all = context.calls_any_within(context.range_of(call.at.function), &["locals", "vars", "exec", "eval"]);
     if looks_at_all || !context.is_alone_on_its_lines(last) {

@@ -109,7 +109,7 @@ fn steps(context: &Context<'_>, id: LoopId) -> Option<TextRange> {
 }
 
 fn take_out<'a>(context: &Context<'a>, call: &Call<'a>) -> Option<Fix> {
-    let block = context.block_of(call.at.statement, context.body_of(call.at.function))?;
+    let block = Context::block_of(call.at.statement, context.body_of(call.at.function))?;
     let edit = context.delete_statement(call.at.statement, block)?;
     Some(Fix::new(Applicability::Unsafe, "take the call out", vec![edit]))
 }

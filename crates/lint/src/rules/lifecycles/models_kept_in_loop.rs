@@ -76,7 +76,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             .iter()
             .any(|it| it.trains && context.names.the_loop(id).node.range().contains_range(it.node.range()))
             || context.calls_any_within(context.names.the_loop(id).node.range(), &["fit", "train_model"]);
-        if !trains || context.is_bounded(keep) || context.has_constant_key(keep) || !is_on_device(context, id, model)
+        if !trains || context.is_bounded(keep) || Context::has_constant_key(keep) || !is_on_device(context, id, model)
         {
             continue;
         }

@@ -66,7 +66,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             || keep.outlived_loop.is_some_and(|outlived| {
                 context.names.loops_from(Some(id)).any(|it| it == outlived)
             });
-        if !outlives || context.is_bounded(keep) || context.has_constant_key(keep) {
+        if !outlives || context.is_bounded(keep) || Context::has_constant_key(keep) {
             continue;
         }
         let (target, kept) = (context.text(keep.target), context.text(keep.kept));

@@ -60,7 +60,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for keep in context.facts.keeps.iter().filter(|it| it.how == How::SetItem && it.outlives_call) {
         let is_session =
             matches!(&keep.value, Value::Object(Class::External(path)) if SESSION.contains(&&**path));
-        if is_session && !context.has_constant_key(keep) && !context.is_bounded(keep) {
+        if is_session && !Context::has_constant_key(keep) && !context.is_bounded(keep) {
             let target = context.text(keep.target);
             found.push(
                 Diagnostic::new(&RULE, Severity::Info, keep.range, format!("`{target}` keeps a session for every key it has ever seen"))

@@ -75,7 +75,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         });
         let Some(made) = made else { continue };
         let is_own = context.uses(keep.root).iter().any(|it| matches!(it.usage, Usage::Stored | Usage::Deleted));
-        if is_own || context.is_bounded(keep) || context.has_constant_key(keep) {
+        if is_own || context.is_bounded(keep) || Context::has_constant_key(keep) {
             continue;
         }
         told.push((class, name));

@@ -87,7 +87,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 && (context.is_forward(it) || it.result.tensor_within().is_some() || it.last_name() == "backward")
         });
         let Some(repetition) = context.repetition(keep) else { continue };
-        if !works_on_tensors || context.is_bounded(keep) || context.has_constant_key(keep) {
+        if !works_on_tensors || context.is_bounded(keep) || Context::has_constant_key(keep) {
             continue;
         }
         let (target, name) = (context.text(keep.target), name.id.as_str());

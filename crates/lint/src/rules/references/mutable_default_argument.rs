@@ -60,7 +60,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let parameter = context.names.function(owner).parameters().find(|it| it.parameter.name.as_str() == name);
         let Some(default) = parameter.and_then(|it| it.default.as_deref()) else { continue };
         let is_replaced = context.definitions(keep.root).len() > 1;
-        if !is_empty_container(default) || is_replaced || context.is_bounded(keep) || context.has_constant_key(keep) {
+        if !is_empty_container(default) || is_replaced || context.is_bounded(keep) || Context::has_constant_key(keep) {
             continue;
         }
         told.push((owner, name));

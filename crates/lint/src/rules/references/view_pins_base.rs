@@ -72,7 +72,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         else {
             continue;
         };
-        if !tensor.is_view || has_graph || context.is_bounded(keep) || context.has_constant_key(keep) {
+        if !tensor.is_view || has_graph || context.is_bounded(keep) || Context::has_constant_key(keep) {
             continue;
         }
         let (target, kept) = (context.text(keep.target), context.text(keep.kept));

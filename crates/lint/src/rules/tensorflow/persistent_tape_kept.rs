@@ -143,7 +143,7 @@ fn delete<'a>(
 ) -> Option<Fix> {
     let body = context.names.function(function).node.body();
     let statement = find(body, with)?;
-    let block = context.block_of(statement, body)?;
+    let block = Context::block_of(statement, body)?;
     let uses = context.uses(Root::Name(function, name));
     let last = block.iter().rfind(|it| uses.iter().any(|one| it.range().contains_range(one.expr.range())))?;
     let all_inside = uses.iter().all(|one| block.iter().any(|it| it.range().contains_range(one.expr.range())));
