@@ -1,5 +1,12 @@
 //! The programs of the corpus: each leaks in a line that a recording of it convicts, or not at all.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on should fail on the spot, and reads files by itself"
+)]
+
 use std::{collections::BTreeSet, fs, path::Path};
 
 use vramscope_lint::{Applicability, Selection, Severity, Source, check, fix};

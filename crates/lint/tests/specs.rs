@@ -5,6 +5,14 @@
 //! the code is checked. A ```` ```python fixed ```` block says what all fixes, the unsafe ones too, make of the block before it.
 //! Of a file whose name ends in `.ipynb` the lines `# %%` separate the cells.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should fail on the spot, and reads files by itself"
+)]
+
 use std::{collections::BTreeSet, fs, path::Path};
 
 use vramscope_lint::{Applicability, Framework, Rule, Selection, Source, TextSize, check, fix, rules};
@@ -52,7 +60,7 @@ impl File {
     }
 
     /// The line of the block in which the byte at `offset` of the source stands.
-    fn line(&self, source: &Source, offset: TextSize) -> u32 {
+    fn line_of_block(source: &Source, offset: TextSize) -> u32 {
         // Between two cells stands a line of the block that is none of the source.
         let separators = source.location(offset).cell.map_or(0, |cell| cell - 1);
         source.line_at(offset) + separators
@@ -118,7 +126,7 @@ fn check_rule(rule: &'static Rule) -> Vec<String> {
             let told: BTreeSet<(u32, String)> = found
                 .diagnostics
                 .iter()
-                .map(|it| (file.line(source, it.range.start()), it.severity.name().to_owned()))
+                .map(|it| (File::line_of_block(source, it.range.start()), it.severity.name().to_owned()))
                 .collect();
             let told_lines: BTreeSet<u32> = told.iter().map(|it| it.0).collect();
             let expected_lines: BTreeSet<u32> = file.expected.iter().map(|it| it.0).collect();
