@@ -71,6 +71,7 @@ impl<'a> FileCalls<'a> {
                 let grad = known.decorated.or(match id {
                     FunctionId::MODULE => Some(Grad::On),
                     _ if known.has_backward => Some(Grad::On),
+                    _ if context.is_evaluated_by_framework(id) => Some(Grad::Off),
                     // Passed around: called by who knows whom.
                     _ if is_local && !context.is_called_by_name(id) => Some(Grad::Unknown),
                     _ => None,

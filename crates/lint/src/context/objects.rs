@@ -48,6 +48,14 @@ impl<'a> Context<'a> {
 
     fn comes_from(&self, function: FunctionId, expr: &'a Expr, hops: u32) -> bool {
         let Some(hops) = hops.checked_sub(1) else { return false };
+        match expr {
+            Expr::Tuple(it) => return it.elts.iter().any(|it| self.comes_from(function, it, hops)),
+            // A program has few devices, whatever it is called with.
+            Expr::Attribute(it) if matches!(it.attr.as_str(), "device" | "dtype" | "type" | "index") => {
+                return false;
+            }
+            _ => {}
+        }
         let own = self.names.function(function);
         let scope = self.names.scope(own.scope);
         mentions_name(expr, &|name| {
@@ -63,6 +71,35 @@ impl<'a> Context<'a> {
                     })
                 })
         })
+    }
+
+    /// Whether an expression has such a call in it, or a name in it was given the result of one in the same function.
+    pub(crate) fn is_result_of(
+        &self,
+        function: FunctionId,
+        expr: &'a Expr,
+        is_meant: &dyn Fn(&Call<'a>) -> bool,
+    ) -> bool {
+        self.is_result_within(function, expr, is_meant, 3)
+    }
+
+    fn is_result_within(
+        &self,
+        function: FunctionId,
+        expr: &'a Expr,
+        is_meant: &dyn Fn(&Call<'a>) -> bool,
+        hops: u32,
+    ) -> bool {
+        let Some(hops) = hops.checked_sub(1) else { return false };
+        let has_call = self.calls_within(expr.range()).any(is_meant);
+        has_call
+            || mentions_name(expr, &|name| {
+                let entry = self.names.scope(self.scope(function)).names.get(name);
+                entry.into_iter().flat_map(|it| &it.definitions).any(|it| match it {
+                    Definition::Value(value, _) => self.is_result_within(function, value, is_meant, hops),
+                    _ => false,
+                })
+            })
     }
 
     /// Whether anything asks for the length of a container: then it is usually to keep it short.

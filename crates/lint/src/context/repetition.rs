@@ -124,6 +124,38 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Whether a method is one that Lightning calls with gradients turned off, as its loops over data for validation, test and
+    /// prediction do: with all their hooks, those at the end of an epoch, too.
+    pub(crate) fn is_evaluated_by_framework(&self, function: FunctionId) -> bool {
+        let own = self.names.function(function);
+        let Some(class) = own.class else { return false };
+        let is_hook = ["validation", "test", "predict"].iter().any(|stage| {
+            let rest = own.name.strip_prefix("on_").unwrap_or(own.name).strip_prefix(stage);
+            rest.is_some_and(|it| {
+                matches!(
+                    it,
+                    "_step"
+                        | "_batch_start"
+                        | "_batch_end"
+                        | "_epoch_start"
+                        | "_epoch_end"
+                        | "_start"
+                        | "_end"
+                )
+            })
+        });
+        let bases = || self.project.foreign_bases(&Class::Project(self.file, class));
+        is_hook
+            && bases().iter().any(|it| {
+                matches!(it.rsplit('.').next(), Some("LightningModule" | "Callback" | "LightningDataModule"))
+            })
+    }
+
+    /// Whether a loop counts its rounds rather than goes over data.
+    pub(crate) fn is_over_range(&self, id: LoopId) -> bool {
+        self.names.the_loop(id).node.iterable().is_some_and(is_range)
+    }
+
     /// How often a loop goes round.
     pub(crate) fn rounds(&self, id: LoopId) -> Rounds {
         let it = self.names.the_loop(id);
@@ -348,8 +380,19 @@ pub(super) fn words_of(identifier: &str) -> Vec<String> {
     words
 }
 
+/// Whether it is `range(…)`, or a bar of progress over one.
 fn is_range(expr: &Expr) -> bool {
-    matches!(expr, Expr::Call(call) if matches!(&*call.func, Expr::Name(it) if matches!(it.id.as_str(), "range" | "trange")))
+    let Expr::Call(call) = expr else { return false };
+    let name = match &*call.func {
+        Expr::Name(it) => it.id.as_str(),
+        Expr::Attribute(it) => it.attr.as_str(),
+        _ => return false,
+    };
+    match name {
+        "range" | "trange" => true,
+        "tqdm" | "enumerate" | "track" => call.arguments.args.first().is_some_and(is_range),
+        _ => false,
+    }
 }
 
 fn rounds_of_range(args: &[Expr], is_run: bool) -> Rounds {
@@ -365,6 +408,10 @@ fn rounds_of_range(args: &[Expr], is_run: bool) -> Rounds {
             } else {
                 Rounds::Unknown
             }
+        }
+        // A function that splits its input counts batches, too; what it gathers are the parts of one result.
+        _ if !is_run && args.iter().any(|it| mentions_word(it, &["batches", "minibatches"])) => {
+            Rounds::Unknown
         }
         _ if args.iter().any(|it| mentions_word(it, DATA)) => Rounds::Data,
         _ if is_run && args.iter().any(|it| mentions_word(it, STEPS)) => Rounds::Data,

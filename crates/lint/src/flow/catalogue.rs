@@ -1,6 +1,9 @@
 //! What is known about the libraries: what their functions give, which of their classes are modules.
 
-use super::value::{Class, Graph, GroupKind, Size, Tensor, Value};
+use super::{
+    expressions::place_of,
+    value::{Class, Graph, GroupKind, Place, Size, Tensor, Value},
+};
 use crate::{
     facts::Grad,
     names::Path,
@@ -124,7 +127,11 @@ fn torch_function(name: &str, call: &ast::ExprCall) -> Known {
         | "bernoulli" | "multinomial" | "Tensor" | "FloatTensor" | "LongTensor" | "BoolTensor"
         | "IntTensor" | "logspace" | "tril_indices" | "triu_indices" | "empty_strided" | "frombuffer" => {
             let graph = if leaf { Graph::Attached } else { Graph::Detached };
-            Known::Value(Value::Tensor(Tensor { graph, size: Size::Array, ..Tensor::data() }))
+            let place = match name {
+                "from_numpy" | "frombuffer" => Place::Host,
+                _ => place_of(call.arguments.find_keyword("device").map(|it| &it.value)),
+            };
+            Known::Value(Value::Tensor(Tensor { graph, size: Size::Array, place, ..Tensor::data() }))
         }
         "argmax" | "argmin" | "argsort" | "nonzero" | "bincount" | "searchsorted" | "bucketize"
         | "unique" => Known::Value(Value::Tensor(Tensor { size: Size::Indices, ..Tensor::data() })),

@@ -315,9 +315,16 @@ pub(super) fn graph_of(value: &Value) -> Graph {
     }
 }
 
-/// Where a tensor lies that `to(…)` gives.
+/// Where a tensor lies on a device that is written out: `"cpu"`, `torch.device("cuda:0")`.
 pub(super) fn place_of(device: Option<&Expr>) -> Place {
-    match device.and_then(crate::syntax::text_literal) {
+    let name = match device {
+        Some(Expr::Call(call)) => match &*call.func {
+            Expr::Attribute(it) if it.attr.as_str() == "device" => call.arguments.args.first(),
+            _ => None,
+        },
+        other => other,
+    };
+    match name.and_then(crate::syntax::text_literal) {
         Some("cpu") => Place::Host,
         Some(text) if text.starts_with("cuda") => Place::Device,
         _ => Place::Unknown,

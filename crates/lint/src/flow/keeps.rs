@@ -121,7 +121,8 @@ impl<'a> Flow<'a, '_, '_> {
     ) {
         let args = &call.arguments.args;
         let (how, kept, key) = match (name, args.len()) {
-            ("append" | "appendleft" | "add" | "put" | "put_nowait" | "push", 1) => (How::Append, 0, None),
+            // Not the `put` of a queue: whoever gets from it lets go of what is in it.
+            ("append" | "appendleft" | "add" | "push", 1) => (How::Append, 0, None),
             ("insert", 2) => (How::Append, 1, None),
             ("extend" | "extendleft", 1) => (How::Extend, 0, None),
             ("setdefault", 2) => (How::SetItem, 1, Some(&args[0])),

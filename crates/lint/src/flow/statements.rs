@@ -1,6 +1,9 @@
 //! Follows statements.
 
-use super::{Flow, value::GroupKind, value::Value};
+use super::{
+    Flow,
+    value::{Graph, GroupKind, Value},
+};
 use crate::{
     facts::{Assignment, Branch, Grad},
     flow::catalogue,
@@ -252,7 +255,7 @@ impl<'a> Flow<'a, '_, '_> {
     /// What a name holds as the second round begins.
     fn carry(&mut self, id: LoopId, name: &'a str, before: Option<&Value>, after: &Value) {
         let mut value = before.map_or_else(|| after.clone(), |it| it.join(after));
-        if let Some(tensor) = value.tensor_within() {
+        if let Some(tensor) = value.tensor_within().filter(|it| it.graph != Graph::Detached) {
             let node = self.facts.tape.carry(tensor.nodes.clone(), id);
             self.frame().carried.insert((id, name), node);
             value = value.computed_by(node);

@@ -2,7 +2,7 @@
 
 use super::{
     TextSize,
-    ast::{self, Expr},
+    ast::{self, Expr, Stmt},
     visitor::{self, Visitor},
 };
 
@@ -27,22 +27,31 @@ pub(crate) fn is_same_place(a: &Expr, b: &Expr) -> bool {
 
 /// Whether `expr` or a part of it is like that; functions within are part of it.
 pub(crate) fn mentions(expr: &Expr, is_meant: &dyn Fn(&Expr) -> bool) -> bool {
-    struct Search<'f> {
-        is_meant: &'f dyn Fn(&Expr) -> bool,
-        found: bool,
-    }
-    impl<'a> Visitor<'a> for Search<'_> {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            if self.found || (self.is_meant)(expr) {
-                self.found = true;
-            } else {
-                visitor::walk_expr(self, expr);
-            }
-        }
-    }
     let mut search = Search { is_meant, found: false };
     search.visit_expr(expr);
     search.found
+}
+
+/// Whether an expression of a statement, or of the statements in it, is like that.
+pub(crate) fn statement_mentions(statement: &Stmt, is_meant: &dyn Fn(&Expr) -> bool) -> bool {
+    let mut search = Search { is_meant, found: false };
+    search.visit_stmt(statement);
+    search.found
+}
+
+struct Search<'f> {
+    is_meant: &'f dyn Fn(&Expr) -> bool,
+    found: bool,
+}
+
+impl<'a> Visitor<'a> for Search<'_> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if self.found || (self.is_meant)(expr) {
+            self.found = true;
+        } else {
+            visitor::walk_expr(self, expr);
+        }
+    }
 }
 
 /// The number that a literal is, a sign in front of it included.

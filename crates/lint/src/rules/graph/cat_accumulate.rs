@@ -55,9 +55,14 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for case in context.cases(Kind::Concatenation) {
-        let Repetition::Data(_) = case.repetition else { continue };
+        let Repetition::Data(id) = case.repetition else { continue };
         let target = context.text(case.keep.target);
-        let severity = if case.graph >= Graph::Likely { case.severity() } else { Severity::Warning };
+        let severity = match case.graph {
+            Graph::Likely | Graph::Attached => case.severity(),
+            // What grows by a number of rounds rather than over data is as likely the text that is generated.
+            _ if context.is_over_range(id) => Severity::Info,
+            _ => Severity::Warning,
+        };
         let message = format!("`{target}` is copied as a whole into a larger block at every step");
         found.push(
             kept::report(context, &RULE, &case, severity, message)

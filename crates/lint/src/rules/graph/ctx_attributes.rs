@@ -90,7 +90,8 @@ fn role(context: &Context<'_>, forward: FunctionId, name: &str, value: &Value) -
     if is_marked {
         return None;
     }
-    let is_parameter = own.definitions.iter().all(|it| matches!(it, Definition::Parameter(_)));
+    // `weight = weight.contiguous()` may well be the same tensor.
+    let is_parameter = own.definitions.iter().any(|it| matches!(it, Definition::Parameter(_)));
     let is_returned = context.returned_by(forward).iter().any(|it| holds_name(it.expr, name).is_some());
     let is_tensor = match value {
         Value::Tensor(it) => matches!(it.size, Size::Array | Size::Unknown),

@@ -78,7 +78,9 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let of_class: Vec<_> = all.iter().filter(|other| other.class == it.class).collect();
         let is_first = of_class.first().is_some_and(|first| std::ptr::eq(*first, it));
         let fix = if is_first { save(context, &of_class) } else { None };
-        let severity = if context.is_test() { Severity::Info } else { Severity::Warning };
+        // A weight is kept by its module in any case.
+        let is_cheap = it.role == Role::Input && is_named_like_a_weight(it.name);
+        let severity = if context.is_test() || is_cheap { Severity::Info } else { Severity::Warning };
         let range = it.assignment.target.range().cover(it.assignment.expr.range());
         let what = if it.role == Role::Input { "input" } else { "intermediate result" };
         let message = format!("`{}` keeps the {what} `{}` even after backward", context.text(it.assignment.target), it.name);
@@ -89,4 +91,9 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 .fixed_by(fix),
         );
     }
+}
+
+fn is_named_like_a_weight(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["weight", "bias", "scale", "param", "embedding", "lora"].iter().any(|it| name.contains(it))
 }

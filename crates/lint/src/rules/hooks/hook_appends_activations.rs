@@ -130,5 +130,11 @@ fn repeats<'a>(context: &Context<'a>, keep: &Keep<'a>) -> Repeats {
                 && !made_in(context.names.the_loop(id).node.range())
         })
     });
-    if is_run { Repeats::Yes } else { Repeats::No }
+    // What a function hooks in and takes away again gathers on purpose, and no more than the function asks for.
+    let is_taken_away = context.calls_named("remove").any(|it| it.at.function == owner);
+    match (is_run, is_taken_away) {
+        (true, false) => Repeats::Yes,
+        (true, true) => Repeats::Perhaps,
+        (false, _) => Repeats::No,
+    }
 }

@@ -56,6 +56,9 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let receiver = function.receiver().filter(|_| !context.is_without_object(id));
         let held = function.parameters().map(|it| &it.parameter).find_map(|it| {
             let name = it.name.as_str();
+            if it.annotation.as_deref().is_some_and(|it| is_plain_type(context.text(it))) {
+                return None;
+            }
             let what = match context.facts.names.get(&(id, name)) {
                 Some(Value::Tensor(_)) => "tensor",
                 Some(value) if context.is_module(value) => "module",
@@ -73,4 +76,16 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 .advise("take the cache away, or cache by plain values such as shape and device"),
         );
     }
+}
+
+/// Whether a type annotation speaks of numbers, text and such only.
+fn is_plain_type(annotation: &str) -> bool {
+    let mut words = annotation.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|it| !it.is_empty());
+    words.all(|it| {
+        matches!(
+            it,
+            "int" | "float" | "bool" | "str" | "bytes" | "None" | "Optional" | "Union" | "tuple" | "Tuple"
+                | "torch" | "dtype" | "device" | "typing" | "Size"
+        )
+    })
 }

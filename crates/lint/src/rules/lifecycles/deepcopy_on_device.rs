@@ -41,6 +41,7 @@
 //! ## References
 //! - pytorch/pytorch#25892, pytorch/tutorials#188, facebookresearch/pytext#204, asappresearch/flambe#168
 
+use super::on_gpu::is_moved_to_gpu;
 use crate::{
     context::{Context, Repetition},
     diagnostic::{Diagnostic, Severity},
@@ -86,8 +87,10 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let what = context.text(holder.unwrap_or(original));
         let (severity, message) = match (gathers, context.repetition_at(&call.at)) {
             (true, _) => (Severity::Warning, format!("one more copy of `{what}` on its device in every round")),
-            (false, Some(_)) => (Severity::Warning, format!("a second copy of `{what}` stays on its device")),
-            (false, None) => (Severity::Info, format!("a second copy of `{what}` stays on its device")),
+            (false, Some(_)) if is_moved_to_gpu(context, call.at.function, holder.unwrap_or(original)) => {
+                (Severity::Warning, format!("a second copy of `{what}` stays on its device"))
+            }
+            (false, _) => (Severity::Info, format!("a second copy of `{what}` stays on its device")),
         };
         let mut diagnostic = Diagnostic::new(&RULE, severity, call.expr, message);
         if let Some(Repetition::Data(id) | Repetition::Loop(id)) = context.repetition_at(&call.at)

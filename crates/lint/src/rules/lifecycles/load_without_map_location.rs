@@ -21,7 +21,8 @@
 //! ```
 //!
 //! ## When it is silent
-//! `map_location` is given, or may be among `**kwargs`; what is loaded goes into a scheduler or scaler, which is small. If it is not
+//! It is only an info unless the file shows a GPU that is filled: what the checkpoint goes into is moved to one, or the program runs
+//! as several processes. A checkpoint that was saved from the host does no harm. Nothing is said where `map_location` is given, or may be among `**kwargs`; what is loaded goes into a scheduler or scaler, which is small. If it is not
 //! seen to go into `load_state_dict` at all, it is only an info where the names speak of models or checkpoints, and nothing
 //! elsewhere: it may be no tensors. Tests.
 //!
@@ -33,7 +34,10 @@
 //! - [torch.load](https://docs.pytorch.org/docs/stable/generated/torch.load.html)
 //! - pytorch/pytorch#17364, lucidrains/imagen-pytorch#132, HorizonRobotics/alf#1532, NVIDIA/apex#458
 
-use super::deepcopy_on_device::is_small;
+use super::{
+    deepcopy_on_device::is_small,
+    on_gpu::{is_moved_to_gpu, is_one_of_several_processes},
+};
 use crate::{
     context::Context,
     diagnostic::{Diagnostic, Severity},
@@ -71,7 +75,8 @@ enum Goal<'a> {
 }
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    if context.is_test() {
+    // What was saved from a TPU goes back there.
+    if context.is_test() || context.source.text().contains("torch_xla") {
         return;
     }
     for call in context.calls_to(&["torch.load"]) {
@@ -83,8 +88,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let severity = match goal {
-            Goal::OnlyStates(_) | Goal::States => Severity::Warning,
-            Goal::Small | Goal::Unknown => Severity::Info,
+            Goal::OnlyStates(_) | Goal::States if is_on_gpu(context, call) => Severity::Warning,
+            _ => Severity::Info,
         };
         let applicability = match goal {
             Goal::OnlyStates(loads) if loads.iter().all(|it| copies(context, it)) => Applicability::Safe,
@@ -104,6 +109,16 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             .fixed_by(fix),
         );
     }
+}
+
+/// Whether the file shows that there is a GPU which the checkpoint could fill: what it goes into is there, or it is one of several
+/// processes.
+fn is_on_gpu(context: &Context<'_>, call: &Call<'_>) -> bool {
+    is_one_of_several_processes(context)
+        || context.calls_named("load_state_dict").any(|it| {
+            it.at.function == call.at.function
+                && it.method().is_some_and(|(object, ..)| is_moved_to_gpu(context, it.at.function, object))
+        })
 }
 
 fn goal_of<'a>(context: &Context<'a>, call: &Call<'a>) -> Goal<'a> {

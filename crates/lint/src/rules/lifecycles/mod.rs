@@ -1,6 +1,7 @@
 //! Models, optimizers, checkpoints and their lifecycles.
 
 mod model_loads;
+mod on_gpu;
 
 rules!(
     param_group_added_in_loop,

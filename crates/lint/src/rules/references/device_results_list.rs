@@ -39,11 +39,12 @@ use super::to_host::{because_repeated, to_host};
 use crate::{
     context::{Context, Kind, Repetition},
     diagnostic::{Diagnostic, Severity},
-    facts::Root,
+    facts::{Keep, Root},
     fix::Applicability,
-    flow::value::Graph,
+    flow::value::{Graph, Place},
     names::{Definition, FunctionId},
     rule::{Framework, Rule},
+    syntax::{ast::Expr, mentions},
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -75,11 +76,35 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         }
         let (list, kept) = (context.text(keep.target), context.text(keep.kept));
         let message = format!("`{list}` gathers `{kept}` of every step on the device");
-        let diagnostic = Diagnostic::new(&RULE, Severity::Warning, keep.range, message);
+        let is_surely_on_device = keep.value.tensor_within().is_some_and(|it| it.place == Place::Device);
+        let is_over_data = match case.repetition {
+            Repetition::Data(id) => !context.is_over_range(id) || context.names.the_loop(id).trains,
+            _ => false,
+        };
+        let severity = if is_surely_on_device || is_over_data && is_made_by_model(context, keep) && !is_called_loss(keep) {
+            Severity::Warning
+        } else {
+            Severity::Info
+        };
+        let diagnostic = Diagnostic::new(&RULE, severity, keep.range, message);
         found.push(
             because_repeated(context, diagnostic, keep, case.repetition)
                 .advise("move each result to the host with `.cpu()` before it is kept")
                 .fixed_by(to_host(keep)),
         );
     }
+}
+
+/// Whether a network computed what is kept: what a data set gives may well lie on the host.
+fn is_made_by_model<'a>(context: &Context<'a>, keep: &Keep<'a>) -> bool {
+    context.is_result_of(keep.at.function, keep.kept, &|call| context.is_forward(call))
+}
+
+/// Whether its name says that it is a loss, which is a single number as a rule.
+fn is_called_loss(keep: &Keep<'_>) -> bool {
+    mentions(keep.kept, &|it| match it {
+        Expr::Name(it) => it.id.as_str().contains("loss"),
+        Expr::Attribute(it) => it.attr.as_str().contains("loss"),
+        _ => false,
+    })
 }

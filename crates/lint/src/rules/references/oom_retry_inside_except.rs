@@ -50,7 +50,7 @@ use crate::{
     syntax::{
         Ranged, TextRange,
         ast::{self, Expr, Stmt},
-        mentions, text_literal,
+        mentions, statement_mentions, text_literal,
     },
 };
 
@@ -81,6 +81,9 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 is_itself || tried.contains(&context.text(&*it.expr.func))
             });
             let Some(again) = again else { continue };
+            if goes_on_on_the_host(handler, again) {
+                continue;
+            }
             let what = context.text(&*again.expr.func);
             found.push(
                 Diagnostic::new(
@@ -110,6 +113,13 @@ fn calls_in<'c, 'a: 'c>(
         .calls
         .iter()
         .filter(move |it| it.at.function == function && range.contains_range(it.expr.range()))
+}
+
+/// Whether the handler moves to the host before it tries again, which then needs nothing of what the error holds.
+fn goes_on_on_the_host(handler: &ast::ExceptHandlerExceptHandler, again: &Call<'_>) -> bool {
+    handler.body.iter().take_while(|it| it.start() < again.expr.end()).any(|it| {
+        statement_mentions(it, &|it| it.start() < again.expr.end() && text_literal(it) == Some("cpu"))
+    })
 }
 
 /// Whether a handler is for errors of memory: by the class, or by what it asks the message.
