@@ -87,17 +87,14 @@ fn check_here(sources: &[Source], selection: &Selection, done: &(dyn Fn() + Sync
         .collect();
     let (facts, project) = follow_project(&names);
     let nobody = Calling::default();
-    let contexts: Vec<Context<'_>> = (0..sources.len())
-        .map(|index| Context {
-            source: &sources[index],
-            file: FileId(index as u32),
-            names: &names[index],
-            facts: &facts[index],
-            project: &project,
-            calling: &nobody,
+    // Who calls whom is asked before it is known.
+    let calls: Vec<_> = (0..sources.len())
+        .into_par_iter()
+        .map(|it| {
+            let file = FileId(it as u32);
+            FileCalls::of(&Context::new(&sources[it], file, &names[it], &facts[it], &project, &nobody))
         })
         .collect();
-    let calls: Vec<_> = contexts.par_iter().map(FileCalls::of).collect();
     let calling = Calling::of(&calls);
     let rules: Vec<_> = selection.rules().collect();
     (0..sources.len())
@@ -111,7 +108,8 @@ fn check_here(sources: &[Source], selection: &Selection, done: &(dyn Fn() + Sync
                     return Checked { problems: vec![problem.clone()], ..Checked::default() };
                 }
             };
-            let context = Context { calling: &calling, ..contexts[index] };
+            let file = FileId(index as u32);
+            let context = Context::new(source, file, &names[index], &facts[index], &project, &calling);
             let mut found = Vec::new();
             with_deep_stack(|| {
                 for rule in &rules {

@@ -19,6 +19,8 @@ mod shapes;
 mod text;
 mod within;
 
+use std::sync::OnceLock;
+
 use crate::{
     calling::Calling,
     facts::{Call, Facts, Root},
@@ -47,9 +49,22 @@ pub(crate) struct Context<'a> {
     pub(crate) facts: &'a Facts<'a>,
     pub(crate) project: &'a Project,
     pub(crate) calling: &'a Calling<'a>,
+    /// What is kept in the file, once a rule has asked.
+    cases: OnceLock<Vec<Case<'a>>>,
 }
 
 impl<'a> Context<'a> {
+    pub(crate) fn new(
+        source: &'a Source,
+        file: FileId,
+        names: &'a Names<'a>,
+        facts: &'a Facts<'a>,
+        project: &'a Project,
+        calling: &'a Calling<'a>,
+    ) -> Self {
+        Self { source, file, names, facts, project, calling, cases: OnceLock::new() }
+    }
+
     /// Calls of what has this name at the end: `load` finds `torch.load(…)` and `x.load(…)`.
     pub(crate) fn calls_named(&self, name: &str) -> impl Iterator<Item = &'a Call<'a>> {
         self.facts.calls_named(name)

@@ -6,10 +6,11 @@ use crate::{
     facts::{Hook, How, Keep, Root},
     flow::value::{Graph, Size, Value},
     names::{Definition, FunctionId, LoopId},
-    syntax::ast::Expr,
+    syntax::{ast::Expr, is_same_place, mentions},
 };
 
 /// A keep that matters, and why.
+#[derive(Clone, Copy)]
 pub(crate) struct Case<'a> {
     pub(crate) keep: &'a Keep<'a>,
     pub(crate) kind: Kind,
@@ -70,7 +71,9 @@ impl Case<'_> {
 impl<'a> Context<'a> {
     /// The keeps that matter, of one kind.
     pub(crate) fn cases(&self, kind: Kind) -> impl Iterator<Item = Case<'a>> {
-        self.facts.keeps.iter().filter_map(|keep| self.case(keep)).filter(move |it| it.kind == kind)
+        let all = self.cases.get_or_init(|| self.facts.keeps.iter().filter_map(|it| self.case(it)).collect());
+        let of_kind: Vec<Case<'a>> = all.iter().filter(|it| it.kind == kind).copied().collect();
+        of_kind.into_iter()
     }
 
     fn case(&self, keep: &'a Keep<'a>) -> Option<Case<'a>> {
@@ -98,7 +101,7 @@ impl<'a> Context<'a> {
         let kind = if graph >= Graph::Likely {
             self.kind_of_attached(keep, release, repetition)?
         } else {
-            Self::kind_of_data(keep, graph, repetition)?
+            self.kind_of_data(keep, graph, repetition)?
         };
         Some(Case { keep, kind, graph, release, repetition, size })
     }
@@ -168,10 +171,10 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn kind_of_data(keep: &Keep<'a>, graph: Graph, repetition: Repetition) -> Option<Kind> {
+    fn kind_of_data(&self, keep: &Keep<'a>, graph: Graph, repetition: Repetition) -> Option<Kind> {
         let tensor = keep.value.tensor_within()?;
         let is_on_device = tensor.place != crate::flow::value::Place::Host;
-        let is_large = matches!(tensor.size, Size::Array | Size::Unknown);
+        let is_wanted = tensor.size != Size::Indices;
         if let Repetition::Hook(Hook::Forward) = repetition
             && keep.how != How::SetAttribute
         {
@@ -180,14 +183,26 @@ impl<'a> Context<'a> {
         if let Repetition::Hook(Hook::Backward) = repetition {
             return Some(Kind::HookGradient);
         }
-        if graph > Graph::Unknown || !is_on_device || !is_large {
+        if graph > Graph::Unknown || !is_on_device || !is_wanted {
             return None;
         }
         match keep.how {
             How::Concatenate if graph == Graph::Detached => Some(Kind::Concatenation),
             How::Append | How::Extend => Some(Kind::DeviceData),
+            How::SetItem if self.is_keyed_by_round(keep, repetition) => Some(Kind::DeviceData),
             _ => None,
         }
+    }
+
+    /// Whether each round of the loop has a key of its own: `outputs[step] = y`.
+    fn is_keyed_by_round(&self, keep: &Keep<'a>, repetition: Repetition) -> bool {
+        let (Some(key), Repetition::Data(id)) = (keep.key, repetition) else { return false };
+        let target = self.names.the_loop(id).node.target();
+        target.is_some_and(|target| {
+            mentions(key, &|it| {
+                matches!(it, Expr::Name(_)) && mentions(target, &|own| is_same_place(own, it))
+            })
+        })
     }
 
     /// The innermost loop around that trains.

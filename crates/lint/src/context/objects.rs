@@ -1,6 +1,6 @@
 //! Questions about objects: where they come from, and how often they are made.
 
-use super::{Context, Repetition, Rounds};
+use super::{Context, Repetition};
 use crate::{
     facts::{Branch, Call, Callee, Position, Root},
     flow::value::Class,
@@ -111,15 +111,14 @@ impl<'a> Context<'a> {
     }
 
     /// Whether objects of a class are made again and again.
-    pub(crate) fn is_made_repeatedly(&self, class: ClassId) -> bool {
-        self.facts.calls.iter().any(|it| {
+    pub(crate) fn made_repeatedly(&self, class: ClassId) -> Option<Repetition> {
+        let calls = self.facts.calls.iter().filter(|it| {
             matches!(&it.callee, Callee::Class(Class::Project(file, made)) if *file == self.file && *made == class)
-                && (self.names.loops_from(it.at.in_loop).any(|id| self.rounds(id) == Rounds::Data)
-                    || matches!(
-                        self.repetition_of_function(it.at.function),
-                        Some(Repetition::Called | Repetition::Framework)
-                    ))
-        })
+        });
+        let mut all: Vec<Repetition> = calls.filter_map(|it| self.repetition_at(&it.at)).collect();
+        // One of which more is known comes first.
+        all.sort_by_key(|it| matches!(it, Repetition::Loop(_)));
+        all.into_iter().find(|it| !matches!(it, Repetition::Hook(_)))
     }
 
     /// Whether objects of a class hold device memory: they are modules, or have modules or tensors as attributes.

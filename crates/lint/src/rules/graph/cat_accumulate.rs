@@ -55,12 +55,17 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for case in context.cases(Kind::Concatenation) {
-        let Repetition::Data(id) = case.repetition else { continue };
+        let may_be_wanted = match case.repetition {
+            Repetition::Data(id) => context.is_over_range(id),
+            // An attribute that every call makes longer, which may be a buffer that has to grow.
+            Repetition::Called | Repetition::Framework if case.keep.outlives_call => true,
+            _ => continue,
+        };
         let target = context.text(case.keep.target);
         let severity = match case.graph {
             Graph::Likely | Graph::Attached => case.severity(),
             // What grows by a number of rounds rather than over data is as likely the text that is generated.
-            _ if context.is_over_range(id) => Severity::Info,
+            _ if may_be_wanted => Severity::Info,
             _ => Severity::Warning,
         };
         let message = format!("`{target}` is copied as a whole into a larger block at every step");

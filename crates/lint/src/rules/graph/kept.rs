@@ -64,7 +64,7 @@ pub(super) fn report<'a>(
 }
 
 /// `.detach()` behind what is kept, before a copy of it. Safe if it is surely a tensor and its gradient is not wanted.
-pub(super) fn detach(context: &Context<'_>, case: &Case<'_>) -> Option<Fix> {
+pub(super) fn detach<'a>(context: &Context<'a>, case: &Case<'a>) -> Option<Fix> {
     if !matches!(case.keep.value, Value::Tensor(_)) {
         return None;
     }

@@ -44,7 +44,7 @@
 //! - pytorch/pytorch#47589
 
 use crate::{
-    context::Context,
+    context::{Context, Repetition},
     diagnostic::{Diagnostic, Severity},
     rule::{Framework, Rule},
     syntax::{
@@ -71,7 +71,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let own = context.names.function(call.at.function);
         let (Some(receiver), Some(class)) = (own.receiver(), own.class) else { continue };
         let refers = mentions(&lambda.body, &|it| matches!(it, Expr::Name(it) if it.id.as_str() == receiver));
-        if refers && context.is_made_repeatedly(class) {
+        if refers && context.made_repeatedly(class).is_some_and(|it| !matches!(it, Repetition::Loop(_))) {
             let name = context.names.class(class).node.name.as_str();
             let message = format!(
                 "the lambda holds its `{name}`, which holds the scheduler: it stays until the garbage collector runs"

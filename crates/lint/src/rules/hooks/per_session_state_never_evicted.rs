@@ -60,8 +60,11 @@ pub(crate) static RULE: Rule = Rule {
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for keep in &context.facts.keeps {
         let Some(key) = keep.key.filter(|_| keep.how == How::SetItem) else { continue };
-        let is_state =
-            matches!(keep.kept, Expr::Attribute(it) if matches!(it.attr.as_str(), "past_key_values" | "cache_params"));
+        let is_state = match keep.kept {
+            Expr::Attribute(it) => matches!(it.attr.as_str(), "past_key_values" | "cache_params"),
+            Expr::Name(it) => is_named_like_a_cache(it.id.as_str()),
+            _ => false,
+        };
         let outlives = match keep.root {
             Root::Name(owner, _) => owner == FunctionId::MODULE && keep.at.function != FunctionId::MODULE,
             Root::SelfAttribute(..) => true,
@@ -85,4 +88,9 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             .advise("drop the oldest sessions, or delete a session's state when it ends"),
         );
     }
+}
+
+/// `past`, `pasts`, `past_kv`, `kv_cache`
+fn is_named_like_a_cache(name: &str) -> bool {
+    name.split('_').any(|it| matches!(it, "past" | "pasts" | "kv" | "kvs"))
 }

@@ -116,7 +116,7 @@ fn is_static(compiled: &Compiled<'_>, position: Option<usize>, name: Option<&str
 }
 
 /// Whether a loop of more than a few rounds counts in this name.
-fn is_counted(context: &Context<'_>, call: &Call<'_>, name: &str) -> bool {
+fn is_counted<'a>(context: &Context<'a>, call: &Call<'a>, name: &str) -> bool {
     context
         .counted_by(&call.at, name)
         .is_some_and(|id| matches!(context.rounds(id), Rounds::Data | Rounds::Unknown))

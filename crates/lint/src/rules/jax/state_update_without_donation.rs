@@ -116,7 +116,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// Whether anything else may hold the state: another name, a list, a closure.
-fn is_held_elsewhere(context: &Context<'_>, function: crate::names::FunctionId, state: &Expr) -> bool {
+fn is_held_elsewhere<'a>(context: &Context<'a>, function: crate::names::FunctionId, state: &'a Expr) -> bool {
     let Expr::Name(name) = state else { return true };
     context.uses(Root::Name(function, name.id.as_str())).iter().any(|it| match it.usage {
         // Part of a target that is unpacked into is no mention of the old state.

@@ -143,7 +143,7 @@ fn is_kept(call: &Call<'_>) -> bool {
     }
 }
 
-fn grows(context: &Context<'_>, keep: &Keep<'_>) -> bool {
+fn grows<'a>(context: &Context<'a>, keep: &Keep<'a>) -> bool {
     context.repetition(keep).is_some() && !context.is_bounded(keep)
 }
 

@@ -94,7 +94,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// Whether a session is used where it is made and not kept, returned or given away.
-fn is_for_one_use(context: &Context<'_>, call: &Call<'_>) -> bool {
+fn is_for_one_use<'a>(context: &Context<'a>, call: &Call<'a>) -> bool {
     let Stmt::Assign(assign) = call.at.statement else {
         // `InferenceSession(path).run(…)`
         return !matches!(call.at.statement, Stmt::Return(_))

@@ -31,7 +31,8 @@
 //! ```
 //!
 //! ## When it is silent
-//! Nothing shows that tensors are at work in the `try`; only the last exception is kept; the handler raises it again; the list is emptied.
+//! Nothing shows that tensors are at work in the `try`, or, for a variable that holds the exception of its own function, in the function;
+//! that variable is deleted, set to something else, returned or raised. only the last exception is kept; the handler raises it again; the list is emptied.
 //!
 //! ## Fix
 //! `error.with_traceback(None)` keeps the exception without its frames; unsafe, because the traceback is lost.
@@ -41,10 +42,11 @@
 
 use super::to_host::because_repeated;
 use crate::{
-    context::Context,
+    context::{Context, Repetition},
     diagnostic::{Diagnostic, Severity},
-    facts::How,
+    facts::{Call, Callee, How, Position},
     fix::{Applicability, Edit, Fix},
+    names::{Definition, FunctionId, Usage},
     rule::{Framework, Rule},
     syntax::{
         Ranged,
@@ -63,6 +65,7 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    found.extend(context.facts.tries.iter().filter_map(|(node, at)| cycle_with_frame(context, node, at)));
     for keep in &context.facts.keeps {
         if !matches!(keep.how, How::Append | How::SetItem) {
             continue;
@@ -84,7 +87,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         };
         let works_on_tensors = context.facts.calls.iter().any(|it| {
             node.body.iter().any(|statement| statement.range().contains_range(it.expr.range()))
-                && (context.is_forward(it) || it.result.tensor_within().is_some() || it.last_name() == "backward")
+                && handles_tensors(context, it)
         });
         let Some(repetition) = context.repetition(keep) else { continue };
         if !works_on_tensors || context.is_bounded(keep) || Context::has_constant_key(keep) {
@@ -103,4 +106,70 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 )),
         );
     }
+}
+
+/// Whether a call has to do with tensors, or runs a function of this file that has.
+fn handles_tensors<'a>(context: &Context<'a>, call: &Call<'a>) -> bool {
+    let does = |it: &Call<'a>| {
+        context.is_forward(it) || it.result.tensor_within().is_some() || it.last_name() == "backward"
+    };
+    does(call)
+        || match &call.callee {
+            Callee::Function(file, id) if *file == context.file => {
+                context.facts.calls.iter().any(|it| it.at.function == *id && does(it))
+            }
+            _ => false,
+        }
+}
+
+/// `error = e` in a handler: the frame holds the exception, the exception its traceback, the traceback the frame.
+fn cycle_with_frame<'a>(
+    context: &Context<'a>,
+    node: &'a ast::StmtTry,
+    at: &Position<'a>,
+) -> Option<Diagnostic> {
+    let name_of = |it: &'a Expr| match it {
+        Expr::Name(it) => Some(it.id.as_str()),
+        _ => None,
+    };
+    let assignment = node.handlers.iter().find_map(|it| {
+        let ast::ExceptHandler::ExceptHandler(handler) = it;
+        let error = handler.name.as_ref()?.as_str();
+        context.facts.assignments.iter().find(|it| {
+            handler.range.contains_range(it.expr.range())
+                && it.at.function == at.function
+                && name_of(it.expr) == Some(error)
+                && name_of(it.target).is_some()
+        })
+    })?;
+    let name = name_of(assignment.target)?;
+    let function = context.names.function(at.function);
+    let own = context.names.scope(function.scope).names.get(name)?;
+    let is_given_up = own.definitions.iter().any(|it| match it {
+        Definition::Value(value, _) => value.start() > assignment.expr.end(),
+        _ => true,
+    }) || own.uses.iter().any(|it| match it.usage {
+        // Who is given the exception has it, and may do with it what is right.
+        Usage::Deleted | Usage::Returned | Usage::Argument(_) | Usage::Other => true,
+        _ => false,
+    });
+    let repetition = context.repetition_of_function(at.function)?;
+    let works_on_tensors =
+        context.facts.calls.iter().any(|it| it.at.function == at.function && handles_tensors(context, it));
+    if at.function == FunctionId::MODULE || is_given_up || !works_on_tensors {
+        return None;
+    }
+    let why = match repetition {
+        Repetition::Framework => format!("`{}` runs at every step", function.name),
+        _ => format!("`{}` is called again and again", function.name),
+    };
+    let message = format!(
+        "`{name}` holds the traceback, which holds this very call: its tensors stay until the garbage collector runs"
+    );
+    let range = assignment.target.range().cover(assignment.expr.range());
+    Some(
+        Diagnostic::new(&RULE, Severity::Warning, range, message)
+            .because(why)
+            .advise(format!("keep `repr()` of it, or end the function with `del {name}` in a `finally`")),
+    )
 }
