@@ -4,6 +4,7 @@ mod bounds;
 mod caches;
 mod cases;
 mod cells;
+mod certainty;
 mod compiled;
 mod each_step;
 mod edits;

@@ -3,6 +3,7 @@
 use super::Context;
 use crate::{
     facts::{How, Keep, Root},
+    flow::value::Graph,
     names::{Definition, FunctionId, Usage},
     syntax::{
         Ranged,
@@ -62,7 +63,16 @@ impl<'a> Context<'a> {
             return self.project.emptied.contains(name);
         }
         // What goes on from itself is assigned, too: only other assignments give it up.
-        let goes_on = self.facts.keeps.iter().filter(|it| it.root == keep.root && it.how == keep.how).count();
+        // `self.hidden = self.hidden.detach()` gives up the graph, which is what a chain keeps.
+        let keeps_graph = |it: &Keep<'a>| {
+            it.how != How::Chain || it.value.tensor_within().is_none_or(|it| it.graph != Graph::Detached)
+        };
+        let goes_on = self
+            .facts
+            .keeps
+            .iter()
+            .filter(|it| it.root == keep.root && it.how == keep.how && keeps_graph(it))
+            .count();
         let assigned = self.uses(keep.root).iter().filter(|it| {
             matches!(it.usage, Usage::Stored) && self.names.function(it.function).name != "__init__"
         });

@@ -57,7 +57,9 @@ impl Case<'_> {
         match (self.release, self.size) {
             (Release::Kept, _) if is_sure => Severity::Error,
             (Release::Kept, _) => Severity::Warning,
-            (Release::Released, Size::Array) if is_sure => Severity::Warning,
+            (Release::Released, Size::Array) if !matches!(self.repetition, Repetition::Loop(_)) => {
+                Severity::Warning
+            }
             _ => Severity::Info,
         }
     }
@@ -97,7 +99,10 @@ impl<'a> Context<'a> {
         // A parameter is where graphs begin; it has none of its own.
         let graph = if tensor.nodes.is_empty() { graph.min(Graph::Unknown) } else { graph };
         let release = self.release(&keep.value, &keep.at);
-        let size = tensor.size;
+        let size = match tensor.size {
+            Size::Unknown if self.is_output_of_model(keep) => Size::Array,
+            size => size,
+        };
         let kind = if graph >= Graph::Likely {
             self.kind_of_attached(keep, release, repetition)?
         } else {
@@ -134,6 +139,9 @@ impl<'a> Context<'a> {
         let in_training_loop = self.training_loop(keep.at.in_loop).is_some();
         let retains = self.retains_graph(keep.at.function);
         match keep.how {
+            How::Chain if self.is_state_of_module(keep) => {
+                matches!(keep.kept, Expr::Call(_)).then_some(Kind::ModuleState)
+            }
             How::Chain => {
                 // What starts anew in each round of the loop that trains is carried within one step only.
                 let outlives_training = self.training_loop(keep.at.in_loop).is_some_and(|trains| {
@@ -194,6 +202,22 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Whether a network gave what is kept, and it is no loss: that is a number.
+    fn is_output_of_model(&self, keep: &Keep<'a>) -> bool {
+        let is_named_loss = mentions(keep.kept, &|it| match it {
+            Expr::Name(it) => it.id.as_str().contains("loss"),
+            Expr::Attribute(it) => it.attr.as_str().contains("loss"),
+            _ => false,
+        });
+        let goes_backward = || match keep.kept {
+            Expr::Name(it) => self.reaches_backward(Root::Name(keep.at.function, it.id.as_str())),
+            _ => false,
+        };
+        !is_named_loss
+            && self.is_result_of(keep.at.function, keep.kept, &|it| self.is_forward(it))
+            && !goes_backward()
+    }
+
     /// Whether each round of the loop has a key of its own: `outputs[step] = y`.
     fn is_keyed_by_round(&self, keep: &Keep<'a>, repetition: Repetition) -> bool {
         let (Some(key), Repetition::Data(id)) = (keep.key, repetition) else { return false };
@@ -237,9 +261,10 @@ impl<'a> Context<'a> {
     }
 
     fn is_state_of_module(&self, keep: &Keep<'a>) -> bool {
-        matches!(keep.target, Expr::Attribute(_))
-            && self.names.function(keep.at.function).name == "forward"
-            && keep.outlives_call
+        let function = self.names.function(keep.at.function);
+        let is_own = |it: &Expr| matches!(it, Expr::Name(it) if function.receiver() == Some(it.id.as_str()));
+        // `batch.x = self.norm(batch.x)` is the batch's.
+        matches!(keep.target, Expr::Attribute(it) if is_own(&it.value)) && function.name == "forward"
     }
 
     /// Whether the loop is one over data.

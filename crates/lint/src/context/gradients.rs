@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::{
-    facts::{Grad, Position, Root},
+    facts::{Callee, Grad, Position, Root},
     flow::value::{Graph, Value},
     names::{FunctionId, Usage},
     syntax::{Ranged, ast},
@@ -49,11 +49,31 @@ impl<'a> Context<'a> {
         let function = self.facts.functions.get(at.function.0 as usize);
         if self.facts.tape.are_released(nodes) {
             Release::Released
-        } else if function.is_some_and(|it| it.has_unknown_backward) {
+        } else if function.is_some_and(|it| it.has_unknown_backward)
+            || self.leaves_backward_to_others(at.function)
+        {
             Release::Unknown
         } else {
             Release::Kept
         }
+    }
+
+    /// Whether a function gives its loss to another that runs the backward pass: the framework that called it, or one that it calls.
+    fn leaves_backward_to_others(&self, function: FunctionId) -> bool {
+        matches!(self.names.function(function).name, "training_step" | "compute_loss")
+            || self.facts.calls.iter().filter(|it| it.at.function == function).any(|it| {
+                let callee = match &it.callee {
+                    Callee::Function(file, id) => Some((*file, *id)),
+                    Callee::Method { name, value: Value::Object(class), .. } => {
+                        self.project.method(class, name)
+                    }
+                    _ => None,
+                };
+                callee.is_some_and(|(file, id)| {
+                    file == self.file
+                        && self.facts.functions.get(id.0 as usize).is_some_and(|it| it.has_backward)
+                })
+            })
     }
 
     /// Whether what is gathered in a list or total goes into a backward pass after all: then it is kept on purpose.
@@ -63,33 +83,45 @@ impl<'a> Context<'a> {
 
     fn reaches_backward_within(&self, root: Root<'a>, hops: u32) -> bool {
         let Some(hops) = hops.checked_sub(1) else { return false };
-        self.uses(root).iter().any(|it| match it.usage {
-            Usage::Method { name, .. } => name == "backward",
-            // `scaler.scale(total).backward()`, `accelerator.backward(total)`, `torch.autograd.grad(total, …)`
-            Usage::Argument(call) => match &*call.func {
-                ast::Expr::Attribute(callee) => {
-                    matches!(callee.attr.as_str(), "backward" | "manual_backward" | "grad" | "scale")
-                        || self.assigned_from(it.expr).is_some_and(|root| {
-                            is_gathering(callee.attr.as_str()) && self.reaches_backward_within(root, hops)
-                        })
+        let is_within_backward = |expr: &ast::Expr| {
+            ["backward", "manual_backward", "grad"].into_iter().flat_map(|it| self.calls_named(it)).any(
+                |call| {
+                    // `(total / 4).backward()`, `torch.stack(losses[-2:]).sum().backward()`, `accelerator.backward(total)`
+                    call.expr.range().contains_range(expr.range())
+                },
+            )
+        };
+        self.uses(root).iter().any(|it| {
+            is_within_backward(it.expr)
+                || match it.usage {
+                    Usage::Method { name, .. } => name == "backward",
+                    // `scaler.scale(total).backward()`, `accelerator.backward(total)`, `torch.autograd.grad(total, …)`
+                    Usage::Argument(call) => match &*call.func {
+                        ast::Expr::Attribute(callee) => {
+                            matches!(callee.attr.as_str(), "backward" | "manual_backward" | "grad" | "scale")
+                                || self.assigned_from(it.expr).is_some_and(|root| {
+                                    is_gathering(callee.attr.as_str())
+                                        && self.reaches_backward_within(root, hops)
+                                })
+                        }
+                        ast::Expr::Name(callee) => {
+                            is_gathering(callee.id.as_str())
+                                && self
+                                    .assigned_from(it.expr)
+                                    .is_some_and(|root| self.reaches_backward_within(root, hops))
+                        }
+                        _ => false,
+                    },
+                    Usage::Operand
+                    | Usage::Item
+                    | Usage::Assigned
+                    | Usage::Other
+                    | Usage::Attribute(_)
+                    | Usage::Iterated => self
+                        .assigned_from(it.expr)
+                        .is_some_and(|root| self.reaches_backward_within(root, hops)),
+                    _ => false,
                 }
-                ast::Expr::Name(callee) => {
-                    is_gathering(callee.id.as_str())
-                        && self
-                            .assigned_from(it.expr)
-                            .is_some_and(|root| self.reaches_backward_within(root, hops))
-                }
-                _ => false,
-            },
-            Usage::Operand
-            | Usage::Item
-            | Usage::Assigned
-            | Usage::Other
-            | Usage::Attribute(_)
-            | Usage::Iterated => {
-                self.assigned_from(it.expr).is_some_and(|root| self.reaches_backward_within(root, hops))
-            }
-            _ => false,
         })
     }
 

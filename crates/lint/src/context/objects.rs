@@ -121,6 +121,16 @@ impl<'a> Context<'a> {
         all.into_iter().find(|it| !matches!(it, Repetition::Hook(_)))
     }
 
+    /// Whether a module of the file changes attributes of its own while it runs, so that one forward pass may go on from another.
+    pub(crate) fn has_module_state(&self) -> bool {
+        self.names.attributes.values().flatten().any(|it| {
+            let function = self.names.function(it.function);
+            matches!(it.usage, Usage::Stored)
+                && function.name != "__init__"
+                && function.class.is_some_and(|it| self.is_module_class(&Class::Project(self.file, it)))
+        })
+    }
+
     /// Whether objects of a class hold device memory: they are modules, or have modules or tensors as attributes.
     pub(crate) fn holds_memory(&self, class: ClassId) -> bool {
         self.is_module_class(&Class::Project(self.file, class))

@@ -195,7 +195,9 @@ impl<'a> Flow<'a, '_, '_> {
         };
         let before = self.read(name);
         let kept = match (how, expr) {
-            (How::Accumulate, Expr::BinOp(it)) if is_same_place(&it.left, target) => &*it.right,
+            (How::Accumulate, Expr::BinOp(it)) if mentions(&it.left, &|it| is_same_place(it, target)) => {
+                &*it.right
+            }
             (How::Accumulate, Expr::BinOp(it)) => &*it.left,
             _ => expr,
         };
@@ -406,7 +408,13 @@ fn is_update_of(expr: &Expr, name: &str) -> bool {
 fn self_reference(target: &Expr, expr: &Expr) -> Option<How> {
     match expr {
         Expr::BinOp(it) if matches!(it.op, ast::Operator::Add | ast::Operator::Sub) => {
-            let is_target = |side: &Expr| is_same_place(side, target);
+            // `0.9 * average + 0.1 * loss` goes on from the average, too.
+            let is_target = |side: &Expr| match side {
+                Expr::BinOp(it) if it.op == ast::Operator::Mult && !target.is_subscript_expr() => {
+                    is_same_place(&it.left, target) || is_same_place(&it.right, target)
+                }
+                side => is_same_place(side, target),
+            };
             if is_target(&it.left) || is_target(&it.right) {
                 return Some(How::Accumulate);
             }

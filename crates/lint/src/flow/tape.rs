@@ -19,9 +19,15 @@ struct Operation {
 }
 
 impl Tape {
-    /// Records an operation.
+    /// Records an operation. What is computed from a graph that a backward pass has freed adds nothing to it that is worth
+    /// speaking of.
     pub(crate) fn record(&mut self, inputs: Nodes) -> u32 {
-        self.push(inputs, None)
+        let released = self.are_released(&inputs);
+        let id = self.push(inputs, None);
+        if let Some(operation) = self.operations.get_mut(id as usize) {
+            operation.released = released;
+        }
+        id
     }
 
     /// Records that a value comes from the round before.

@@ -54,6 +54,7 @@ use super::kept;
 use crate::{
     context::{Context, Kind, Release},
     diagnostic::{Diagnostic, Severity},
+    facts::How,
     fix::{Applicability, Fix},
     flow::value::Graph,
     rule::{Framework, Rule},
@@ -77,12 +78,19 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         };
         let (target, kept) = (context.text(case.keep.target), context.text(case.keep.kept));
         let message = format!("`{target}` goes on from itself, so the graph of `{kept}` grows with every forward pass");
-        let fix = kept::detach(context, &case).map(|it| Fix { applicability: Applicability::Unsafe, ..it });
+        let fix = match case.keep.how {
+            // Where to cut a state that a network goes on from is the training's to say.
+            How::Chain => None,
+            _ => kept::detach(context, &case).map(|it| Fix { applicability: Applicability::Unsafe, ..it }),
+        };
         found.push(
             Diagnostic::new(&RULE, severity, case.keep.range, message)
                 .kept_in(target)
                 .because("`forward` runs at every step, and the attribute outlives it")
-                .because("what the loss is computed from is freed by its backward pass, but the nodes of the chain stay, and so does all that the loss does not reach")
+                .because(match case.keep.how {
+                    How::Chain => "the backward pass of the second step fails, or needs `retain_graph=True`, which keeps all graphs before",
+                    _ => "what the loss is computed from is freed by its backward pass, but the nodes of the chain stay, and so does all that the loss does not reach",
+                })
                 .advise("update it under `torch.no_grad()`, or from detached values")
                 .fixed_by(fix),
         );

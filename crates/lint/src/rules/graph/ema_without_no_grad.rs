@@ -70,7 +70,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 fn stored_averages(context: &Context<'_>) -> impl Iterator<Item = Diagnostic> {
     context.facts.keeps.iter().filter_map(|keep| {
         let place = match keep.kept {
-            Expr::BinOp(it) if keep.how == How::Chain && it.op == ast::Operator::Add => keep.target,
+            Expr::BinOp(it) if matches!(keep.how, How::Chain | How::Accumulate) && it.op == ast::Operator::Add => keep.target,
             _ => return None,
         };
         // A name that is only given to the average is forgotten in the next round.

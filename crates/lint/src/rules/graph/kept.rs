@@ -48,7 +48,7 @@ pub(super) fn report<'a>(
     };
     match (case.graph, case.release) {
         (Graph::Attached | Graph::Likely, Release::Kept) => {
-            diagnostic.because("no backward pass frees the graph that it drags along, so all activations of the step stay")
+            diagnostic.because("no backward pass is seen to free the graph behind it, so all activations of the step stay")
         }
         (Graph::Attached | Graph::Likely, Release::Released) => diagnostic.because(match case.size {
             Size::Scalar => {
@@ -57,7 +57,7 @@ pub(super) fn report<'a>(
             _ => "its backward pass frees the activations; the tensor itself and graph nodes on the host stay",
         }),
         (Graph::Attached | Graph::Likely, Release::Unknown) => {
-            diagnostic.because("a backward pass happens here, but what it frees is not understood")
+            diagnostic.because("a backward pass happens here or where this leads to; whether it frees the graph is not seen")
         }
         _ => diagnostic,
     }
@@ -82,15 +82,31 @@ pub(super) fn detach<'a>(context: &Context<'a>, case: &Case<'a>) -> Option<Fix> 
     if matches!(tensor, Expr::Starred(_) | Expr::Await(_) | Expr::Named(_)) {
         return None;
     }
-    let applicability = if case.is_proven() && !context.reaches_backward(case.keep.root) {
+    let is_tensor = context.is_surely_tensor(case.keep.at.function, tensor);
+    let applicability = if is_tensor && case.is_proven() && !context.reaches_backward(case.keep.root) {
         Applicability::Safe
     } else {
         Applicability::Unsafe
     };
-    let edits = if crate::context::needs_parentheses(tensor) {
-        vec![Edit::insert(tensor.start(), "("), Edit::insert(tensor.end(), ").detach()")]
-    } else {
-        vec![Edit::insert(tensor.end(), ".detach()")]
+    let detach = match (case.size, case.release) {
+        // Without its graph it is as large as before; the host has more room for it.
+        (Size::Array, Release::Released) if std::ptr::eq(tensor, case.keep.kept) => ".detach().cpu()",
+        _ => ".detach()",
     };
-    Some(Fix::new(applicability, "append `.detach()`, which lets go of the graph", edits).of_the_graph_only())
+    let is_graph_only = detach == ".detach()";
+    let applicability = if is_graph_only { applicability } else { Applicability::Unsafe };
+    let edits = if crate::context::needs_parentheses(tensor) {
+        vec![Edit::insert(tensor.start(), "("), Edit::insert(tensor.end(), format!("){detach}"))]
+    } else {
+        vec![Edit::insert(tensor.end(), detach)]
+    };
+    Some(if is_graph_only {
+        Fix::new(applicability, "add `.detach()`, which lets go of the graph", edits).of_the_graph_only()
+    } else {
+        Fix::new(
+            applicability,
+            "add `.detach().cpu()`, which lets go of the graph and of device memory",
+            edits,
+        )
+    })
 }

@@ -68,6 +68,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let in_function = |name| context.calls_named(name).filter(|it| it.at.function == function).count();
         let others = in_function("backward") + in_function("grad") + in_function("manual_backward");
         let carries = context.cases(Kind::Carried).any(|it| it.keep.at.function == function);
+        let carries = carries || context.has_module_state();
         let trains = context.training_loop(call.at.in_loop).is_some();
         if bool_literal(&keyword.value) != Some(true) || !is_own || others != 1 || carries || !trains {
             continue;
