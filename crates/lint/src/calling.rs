@@ -141,13 +141,12 @@ impl<'a> Calling<'a> {
             }
         }
         let known = callers.keys().copied().collect();
-        let mut calling = Self { unknown, known, ..Self::default() };
+        let mut calling = Self { unknown, known, repeated: repeated(files), ..Self::default() };
         let mut search = Search { files, callers: &callers, visiting: FxHashSet::default() };
         for file in files {
             for index in 0..file.functions.len() as u32 {
                 let key = (file.file, FunctionId(index));
                 search.grad(key, &mut calling, 0);
-                search.repeated(key, &mut calling, 0);
             }
         }
         calling
@@ -218,33 +217,41 @@ impl Search<'_, '_> {
         calling.grad.insert(key, grad);
         grad
     }
+}
 
-    fn repeated(&mut self, key: Key, calling: &mut Calling<'_>, hops: u32) -> Option<Repeated> {
-        if let Some(repeated) = calling.repeated.get(&key) {
-            return Some(*repeated);
+/// The functions that run again and again: those of which it is known, those that are called in a loop, and all that these call.
+fn repeated(files: &[FileCalls<'_>]) -> FxHashMap<Key, Repeated> {
+    let own = |key: Key| files.get(key.0.0 as usize).and_then(|it| it.functions.get(key.1.0 as usize));
+    let mut callees: FxHashMap<Key, Vec<Key>> = FxHashMap::default();
+    let mut repeated = FxHashMap::default();
+    let mut waiting = Vec::new();
+    for file in files {
+        for (index, function) in file.functions.iter().enumerate() {
+            if let Some(reason) = function.repeated {
+                let key = (file.file, FunctionId(index as u32));
+                repeated.insert(key, reason);
+                waiting.push(key);
+            }
         }
-        let own = self.own(key)?;
-        if let Some(repeated) = own.repeated {
-            calling.repeated.insert(key, repeated);
-            return Some(repeated);
+        for edge in &file.calls {
+            let Some(callee) = edge.callee else { continue };
+            if edge.in_loop {
+                waiting.push(callee);
+            }
+            // What the module itself does it does once.
+            if edge.caller != FunctionId::MODULE {
+                callees.entry((file.file, edge.caller)).or_default().push(callee);
+            }
         }
-        if own.is_constructor || hops > HOPS || !self.visiting.insert(key) {
-            return None;
-        }
-        let is_repeated = self
-            .callers
-            .get(&key)
-            .into_iter()
-            .flatten()
-            .any(|(caller, _, in_loop)| *in_loop || self.repeated_caller(*caller, calling, hops));
-        self.visiting.remove(&key);
-        if is_repeated {
-            calling.repeated.insert(key, Repeated::Called);
-        }
-        is_repeated.then_some(Repeated::Called)
     }
-
-    fn repeated_caller(&mut self, caller: Key, calling: &mut Calling<'_>, hops: u32) -> bool {
-        caller.1 != FunctionId::MODULE && self.repeated(caller, calling, hops + 1).is_some()
+    let mut seen = FxHashSet::default();
+    while let Some(key) = waiting.pop() {
+        let is_known = repeated.contains_key(&key);
+        if !is_known && own(key).is_none_or(|it| it.is_constructor) || !seen.insert(key) {
+            continue;
+        }
+        repeated.entry(key).or_insert(Repeated::Called);
+        waiting.extend(callees.get(&key).into_iter().flatten());
     }
+    repeated
 }

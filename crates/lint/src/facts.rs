@@ -11,7 +11,7 @@ use crate::{
     },
     names::{ClassId, FunctionId, LoopId, Path},
     syntax::{
-        TextRange,
+        Ranged, TextRange,
         ast::{self, Expr, Stmt},
     },
 };
@@ -22,6 +22,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) calls: Vec<Call<'a>>,
     /// Positions in `calls` by the last part of what is called: `load` for `torch.load`, `append` for `xs.append`.
     pub(crate) calls_by_name: FxHashMap<&'a str, Vec<u32>>,
+    /// Positions in `calls` in the order of the source.
+    pub(crate) calls_by_place: Vec<u32>,
     pub(crate) keeps: Vec<Keep<'a>>,
     pub(crate) assignments: Vec<Assignment<'a>>,
     pub(crate) withs: Vec<(&'a ast::StmtWith, Position<'a>)>,
@@ -269,6 +271,18 @@ impl<'a> Call<'a> {
 }
 
 impl<'a> Facts<'a> {
+    /// The calls in a part of the source, in its order.
+    pub(crate) fn calls_within(&self, range: TextRange) -> impl Iterator<Item = &Call<'a>> {
+        let starts_before =
+            |it: &u32| self.calls.get(*it as usize).is_some_and(|it| it.expr.range().start() < range.start());
+        let first = self.calls_by_place.partition_point(starts_before);
+        let from_there = self.calls_by_place.get(first..).unwrap_or(&[]).iter();
+        from_there
+            .filter_map(|it| self.calls.get(*it as usize))
+            .take_while(move |it| it.expr.range().start() < range.end())
+            .filter(move |it| range.contains_range(it.expr.range()))
+    }
+
     /// Calls by the last part of what is called.
     pub(crate) fn calls_named(&self, name: &str) -> impl Iterator<Item = &Call<'a>> {
         self.calls_by_name.get(name).into_iter().flatten().filter_map(|it| self.calls.get(*it as usize))

@@ -82,6 +82,8 @@ pub(crate) enum ScopeKind {
 #[derive(Default)]
 pub(crate) struct Name<'a> {
     pub(crate) definitions: Vec<Definition<'a>>,
+    /// Where in `definitions` the first import is.
+    pub(crate) import: Option<usize>,
     pub(crate) uses: Vec<Use<'a>>,
     /// Declared `global` or `nonlocal`: it belongs to another scope.
     pub(crate) elsewhere: Option<Elsewhere>,
@@ -393,10 +395,7 @@ impl<'a> Names<'a> {
         };
         let name = self.name(scope, root)?;
         // A name with more than one import (`try: import a as x / except: import b as x`) means the first.
-        let mut path = name.definitions.iter().find_map(|it| match it {
-            Definition::Import(path) => Some(*path),
-            _ => None,
-        })?;
+        let Definition::Import(mut path) = *name.definitions.get(name.import?)? else { return None };
         for attribute in attributes.iter().rev() {
             path.push(attribute);
         }

@@ -1,11 +1,12 @@
 //! A Python file as it was read: its text, and where its lines and cells are.
 
 mod coding;
+mod notebook_text;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::syntax::{
-    LineIndex, Notebook, OneIndexed, PySourceType, SourceMap, TextRange, TextSize, lower_case,
+    LineIndex, Notebook, OneIndexed, PySourceType, SourceMap, SourceValue, TextRange, TextSize, lower_case,
 };
 
 use coding::Coding;
@@ -23,7 +24,7 @@ pub struct Source {
 #[derive(Clone, Debug)]
 enum Content {
     Plain { text: String, coding: Coding },
-    Notebook { notebook: Box<Notebook>, coding: Coding },
+    Notebook { notebook: Box<Notebook>, json: Arc<str>, coding: Coding },
 }
 
 /// What kind of file a [`Source`] is.
@@ -61,7 +62,7 @@ impl Source {
         let kind = SourceKind::of(&name);
         let content = if kind == SourceKind::Notebook {
             let (json, coding) = coding::decode_utf8(bytes)?;
-            Content::Notebook { notebook: Box::new(notebook(&json)?), coding }
+            Content::Notebook { notebook: Box::new(notebook(&json)?), json: json.into(), coding }
         } else {
             let (text, coding) = coding::decode(bytes)?;
             Content::Plain { text, coding }
@@ -167,31 +168,39 @@ impl Source {
     pub(crate) fn with_text(&self, text: String, bounds: &[TextSize]) -> Self {
         let content = match &self.content {
             Content::Plain { coding, .. } => Content::Plain { text, coding: *coding },
-            Content::Notebook { notebook, coding } => {
+            Content::Notebook { notebook, json, coding } => {
                 let mut map = SourceMap::default();
                 for (old, new) in notebook.cell_offsets().iter().zip(bounds) {
                     map.push_marker(*old, *new);
                 }
                 let mut notebook = notebook.clone();
                 notebook.update(&map, text);
-                Content::Notebook { notebook, coding: *coding }
+                Content::Notebook { notebook, json: Arc::clone(json), coding: *coding }
             }
         };
         Self { name: self.name.clone(), kind: self.kind, content, lines: OnceLock::new() }
     }
 
     /// The bytes to write back: in the encoding that was read, with its byte order mark. Of a notebook: its JSON,
-    /// laid out as Jupyter does.
+    /// of which only the sources of cells that were edited change.
     ///
     /// Fails if the encoding has no bytes for a character, or the file used bytes for one that cannot be told from
     /// others, so that lines which nobody edited would change.
     pub fn encode(&self) -> Result<Vec<u8>, Unreadable> {
         match &self.content {
             Content::Plain { text, coding } => coding.encode(text),
-            Content::Notebook { notebook, coding } => {
-                let mut json = coding.byte_order_mark().to_vec();
-                notebook.write(&mut json).map_err(|error| Unreadable(lower_case(&error.to_string())))?;
-                Ok(json)
+            Content::Notebook { notebook, json, coding } => {
+                let sources: Vec<String> = notebook
+                    .cells()
+                    .iter()
+                    .map(|cell| match cell.source() {
+                        SourceValue::String(text) => text.clone(),
+                        SourceValue::StringArray(lines) => lines.concat(),
+                    })
+                    .collect();
+                let json = notebook_text::with_sources(json, &sources)
+                    .ok_or_else(|| Unreadable("the cells of the notebook cannot be told apart".into()))?;
+                Ok([coding.byte_order_mark(), json.as_bytes()].concat())
             }
         }
     }

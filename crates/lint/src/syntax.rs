@@ -8,7 +8,7 @@ pub use ruff_text_size::{Ranged, TextRange, TextSize};
 
 pub(crate) use nesting::with_deep_stack;
 pub(crate) use ruff_diagnostics::SourceMap;
-pub(crate) use ruff_notebook::Notebook;
+pub(crate) use ruff_notebook::{Notebook, SourceValue};
 pub(crate) use ruff_python_ast::{
     ModModule, PySourceType,
     token::{Token, TokenKind},

@@ -2,7 +2,8 @@
 //!
 //! Under a heading, ```` ```python ```` blocks are files of one project; `file=name.py` names one. A comment at the end of a
 //! line, `# LK102` or `# LK102 error`, says that the rule of the file reports that line (with this severity); it is taken off before
-//! the code is checked. A ```` ```python fixed ```` block says what all fixes, the unsafe ones too, make of the block before it.
+//! the code is checked. A ```` ```python fixed ```` block says what all fixes, the unsafe ones too, make of the block before it,
+//! a ```` ```python safe ```` block what the safe ones do.
 //! Of a file whose name ends in `.ipynb` the lines `# %%` separate the cells.
 
 #![allow(
@@ -31,7 +32,11 @@ struct File {
     /// Line, and severity if it matters.
     expected: BTreeSet<(u32, Option<String>)>,
     fixed: Option<String>,
+    safe: Option<String>,
 }
+
+/// What fixes of one grade should make of a file.
+type Expected = fn(&File) -> Option<&str>;
 
 /// What separates the cells of a notebook.
 const CELL: &str = "# %%\n";
@@ -81,9 +86,10 @@ fn read(rule: &Rule) -> Vec<Case> {
         let case =
             cases.last_mut().unwrap_or_else(|| panic!("{}: code before the first heading", path.display()));
         let code: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
-        if info.trim() == "fixed" {
+        if matches!(info.trim(), "fixed" | "safe") {
             let file = case.files.last_mut().expect("a fixed block follows the block that it fixes");
-            file.fixed = Some(file.source(&(code.join("\n") + "\n")).text().to_owned());
+            let text = Some(file.source(&(code.join("\n") + "\n")).text().to_owned());
+            *(if info.trim() == "safe" { &mut file.safe } else { &mut file.fixed }) = text;
             continue;
         }
         let name =
@@ -153,14 +159,19 @@ fn check_rule(rule: &'static Rule) -> Vec<String> {
                 }
             }
         }
-        if case.files.iter().any(|it| it.fixed.is_some()) {
-            for (file, fixed) in
-                case.files.iter().zip(fix(sources, &selection, Applicability::Unsafe, &|| {}))
-            {
+        let grades: [(Applicability, Expected); 2] = [
+            (Applicability::Unsafe, |it| it.fixed.as_deref()),
+            (Applicability::Safe, |it| it.safe.as_deref()),
+        ];
+        for (grade, expected) in grades {
+            if case.files.iter().all(|it| expected(it).is_none()) {
+                continue;
+            }
+            for (file, fixed) in case.files.iter().zip(fix(sources.clone(), &selection, grade, &|| {})) {
                 let unchanged = file.source(&file.code);
-                let expected = file.fixed.as_deref().unwrap_or(unchanged.text());
-                if fixed.source.text() != expected {
-                    wrong.push(format!("{place}: the fix makes of it\n{}", fixed.source.text()));
+                if fixed.source.text() != expected(file).unwrap_or(unchanged.text()) {
+                    let grade = grade.name();
+                    wrong.push(format!("{place}: the {grade} fix makes of it\n{}", fixed.source.text()));
                 }
             }
         }

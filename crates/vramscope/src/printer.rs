@@ -59,6 +59,12 @@ impl Printer {
                 format!("`{}` is read, so it cannot be written to", path.display()),
                 "give another name with `--output`",
             )),
+            Some((path, _)) if path.parent().is_some_and(|it| !it.as_os_str().is_empty() && !it.is_dir()) => {
+                Err(Failure::error(
+                    format!("`{}` cannot be written: its directory is not there", path.display()),
+                    "make the directory, or give another name with `--output`",
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -160,8 +166,18 @@ fn is_read(path: &Path, inputs: &[PathBuf]) -> bool {
         crate::inputs::find(inputs)
             .files
             .iter()
-            .any(|input| input.path.canonicalize().is_ok_and(|input| input == path))
+            .any(|input| input.path.canonicalize().is_ok_and(|input| is_same_file(&input, &path)))
     })
+}
+
+/// Whether two paths without symbolic links lead to one file, by whatever names.
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    if let (Ok(one), Ok(other)) = (one.metadata(), other.metadata()) {
+        use std::os::unix::fs::MetadataExt as _;
+        return (one.dev(), one.ino()) == (other.dev(), other.ino());
+    }
+    one == other
 }
 
 fn exists(path: &Path) -> anyhow::Error {

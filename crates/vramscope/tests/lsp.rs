@@ -271,7 +271,7 @@ fn fixes_and_suppressions_are_offered() {
     assert_eq!(
         titles,
         [
-            "LK102: append `.detach()`, which lets go of the graph",
+            "LK102: add `.detach()`, which lets go of the graph",
             "LK102: disable for this line",
             "vramscope: make all safe fixes",
         ]

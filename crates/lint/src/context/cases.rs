@@ -182,7 +182,7 @@ impl<'a> Context<'a> {
     fn kind_of_data(&self, keep: &Keep<'a>, graph: Graph, repetition: Repetition) -> Option<Kind> {
         let tensor = keep.value.tensor_within()?;
         let is_on_device = tensor.place != crate::flow::value::Place::Host;
-        let is_wanted = tensor.size != Size::Indices;
+        let is_large = matches!(tensor.size, Size::Array | Size::Unknown);
         if let Repetition::Hook(Hook::Forward) = repetition
             && keep.how != How::SetAttribute
         {
@@ -191,7 +191,7 @@ impl<'a> Context<'a> {
         if let Repetition::Hook(Hook::Backward) = repetition {
             return Some(Kind::HookGradient);
         }
-        if graph > Graph::Unknown || !is_on_device || !is_wanted {
+        if graph > Graph::Unknown || !is_on_device || !is_large {
             return None;
         }
         match keep.how {
@@ -258,6 +258,17 @@ impl<'a> Context<'a> {
             Usage::Argument(call) => !is_report(&call.func),
             _ => false,
         })
+    }
+
+    /// Whether nothing but code in sight reads what is kept: no caller, no other method, no function that is not known to report only.
+    pub(crate) fn is_read_here_only(&self, root: Root<'a>) -> bool {
+        use crate::names::Usage;
+        matches!(root, Root::Name(..))
+            && !self.uses(root).iter().any(|it| match it.usage {
+                Usage::Returned => true,
+                Usage::Argument(call) => !is_report(&call.func),
+                _ => false,
+            })
     }
 
     fn is_state_of_module(&self, keep: &Keep<'a>) -> bool {

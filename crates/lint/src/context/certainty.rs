@@ -29,12 +29,15 @@ impl<'a> Context<'a> {
                 let gives_tensor = matches!(call.result, Value::Tensor(_));
                 gives_tensor
                     && match &call.callee {
-                        Callee::External(_) | Callee::Object(Value::Object(Class::External(_))) => true,
-                        // What its `forward` returns was understood.
-                        Callee::Object(Value::Object(class @ Class::Project(..))) => {
-                            self.is_module_class(class)
+                        Callee::External(path) => path.first() == "torch" && gives_one(path.last()),
+                        Callee::Object(Value::Object(Class::External(path))) => {
+                            path.starts_with("torch.nn.")
+                                && !path.contains("Pool")
+                                && !path.contains("AdaptiveLog")
                         }
-                        Callee::Method { object, .. } => self.is_surely(function, object, hops),
+                        Callee::Method { object, name, .. } => {
+                            gives_one(name) && self.is_surely(function, object, hops)
+                        }
                         _ => false,
                     }
             }
@@ -56,4 +59,82 @@ impl<'a> Context<'a> {
             _ => false,
         }
     }
+}
+
+/// Whether what has this name gives one tensor whatever it is called with.
+fn gives_one(name: &str) -> bool {
+    name.ends_with("_loss")
+        || matches!(
+            name,
+            "cross_entropy"
+                | "binary_cross_entropy"
+                | "binary_cross_entropy_with_logits"
+                | "kl_div"
+                | "nll"
+                | "sum"
+                | "mean"
+                | "norm"
+                | "var"
+                | "std"
+                | "prod"
+                | "logsumexp"
+                | "square"
+                | "pow"
+                | "sqrt"
+                | "exp"
+                | "log"
+                | "log1p"
+                | "abs"
+                | "neg"
+                | "tanh"
+                | "sigmoid"
+                | "relu"
+                | "gelu"
+                | "silu"
+                | "softmax"
+                | "log_softmax"
+                | "softplus"
+                | "clamp"
+                | "add"
+                | "sub"
+                | "mul"
+                | "div"
+                | "matmul"
+                | "mm"
+                | "bmm"
+                | "einsum"
+                | "dot"
+                | "cat"
+                | "stack"
+                | "where"
+                | "linear"
+                | "conv1d"
+                | "conv2d"
+                | "conv3d"
+                | "layer_norm"
+                | "dropout"
+                | "interpolate"
+                | "view"
+                | "reshape"
+                | "flatten"
+                | "squeeze"
+                | "unsqueeze"
+                | "transpose"
+                | "permute"
+                | "contiguous"
+                | "clone"
+                | "float"
+                | "half"
+                | "double"
+                | "bfloat16"
+                | "to"
+                | "cuda"
+                | "cpu"
+                | "randn"
+                | "rand"
+                | "zeros"
+                | "ones"
+                | "full"
+                | "tensor"
+        )
 }

@@ -5,7 +5,7 @@ use crate::{
     facts::{Callee, Grad, Position, Root},
     flow::value::{Graph, Value},
     names::{FunctionId, Usage},
-    syntax::{Ranged, ast},
+    syntax::{Ranged, TextRange, ast},
 };
 
 /// What becomes of the graph of a value.
@@ -83,33 +83,16 @@ impl<'a> Context<'a> {
 
     fn reaches_backward_within(&self, root: Root<'a>, hops: u32) -> bool {
         let Some(hops) = hops.checked_sub(1) else { return false };
-        let is_within_backward = |expr: &ast::Expr| {
-            ["backward", "manual_backward", "grad"].into_iter().flat_map(|it| self.calls_named(it)).any(
-                |call| {
-                    // `(total / 4).backward()`, `torch.stack(losses[-2:]).sum().backward()`, `accelerator.backward(total)`
-                    call.expr.range().contains_range(expr.range())
-                },
-            )
+        let goes_on = |range: TextRange| {
+            self.assigned_from(range).is_some_and(|root| self.reaches_backward_within(root, hops))
         };
         self.uses(root).iter().any(|it| {
-            is_within_backward(it.expr)
+            let range = it.expr.range();
+            self.is_within_backward(range)
                 || match it.usage {
-                    Usage::Method { name, .. } => name == "backward",
-                    // `scaler.scale(total).backward()`, `accelerator.backward(total)`, `torch.autograd.grad(total, …)`
                     Usage::Argument(call) => match &*call.func {
-                        ast::Expr::Attribute(callee) => {
-                            matches!(callee.attr.as_str(), "backward" | "manual_backward" | "grad" | "scale")
-                                || self.assigned_from(it.expr).is_some_and(|root| {
-                                    is_gathering(callee.attr.as_str())
-                                        && self.reaches_backward_within(root, hops)
-                                })
-                        }
-                        ast::Expr::Name(callee) => {
-                            is_gathering(callee.id.as_str())
-                                && self
-                                    .assigned_from(it.expr)
-                                    .is_some_and(|root| self.reaches_backward_within(root, hops))
-                        }
+                        ast::Expr::Attribute(callee) => is_gathering(callee.attr.as_str()) && goes_on(range),
+                        ast::Expr::Name(callee) => is_gathering(callee.id.as_str()) && goes_on(range),
                         _ => false,
                     },
                     Usage::Operand
@@ -117,18 +100,32 @@ impl<'a> Context<'a> {
                     | Usage::Assigned
                     | Usage::Other
                     | Usage::Attribute(_)
-                    | Usage::Iterated => self
-                        .assigned_from(it.expr)
-                        .is_some_and(|root| self.reaches_backward_within(root, hops)),
+                    | Usage::Iterated => goes_on(range),
+                    // `torch.cat(collect(model, loader)).sum().backward()`
+                    Usage::Returned => {
+                        let name = self.names.function(it.function).name;
+                        !name.is_empty()
+                            && self.calls_named(name).any(|call| {
+                                let range = call.expr.range();
+                                self.is_within_backward(range) || goes_on(range)
+                            })
+                    }
                     _ => false,
                 }
         })
     }
 
+    /// Whether a place is part of what goes backward: `(total / 4).backward()`, `scaler.scale(total).backward()`,
+    /// `torch.stack(losses[-2:]).sum().backward()`, `accelerator.backward(total)`, `torch.autograd.grad(total, …)`.
+    fn is_within_backward(&self, range: TextRange) -> bool {
+        let mut calls =
+            ["backward", "manual_backward", "grad", "scale"].into_iter().flat_map(|it| self.calls_named(it));
+        calls.any(|it| it.expr.range().contains_range(range))
+    }
+
     /// The name that an expression is part of the value of: `loss` of `pieces` in `loss = torch.stack(pieces).mean()`.
-    fn assigned_from(&self, expr: &ast::Expr) -> Option<Root<'a>> {
-        let assignment =
-            self.facts.assignments.iter().find(|it| it.expr.range().contains_range(expr.range()))?;
+    fn assigned_from(&self, range: TextRange) -> Option<Root<'a>> {
+        let assignment = self.facts.assignments.iter().find(|it| it.expr.range().contains_range(range))?;
         match assignment.target {
             ast::Expr::Name(it) => {
                 let scope = self.names.scope_of(self.scope(assignment.at.function), it.id.as_str())?;

@@ -14,7 +14,7 @@ use crate::{
 impl<'a> Context<'a> {
     /// The calls in a part of the source.
     pub(crate) fn calls_within(&self, range: TextRange) -> impl Iterator<Item = &'a Call<'a>> {
-        self.facts.calls.iter().filter(move |it| range.contains_range(it.expr.range()))
+        self.facts.calls_within(range)
     }
 
     /// Whether something with one of these names at its end is called in a part of the source.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::{
-    Flow, Progress, catalogue,
+    ANCESTORS, Flow, Progress, catalogue,
     expressions::graph_of,
     value::{Class, FileId, Graph, Group, GroupKind, Size, Tensor, Value},
 };
@@ -250,7 +250,7 @@ impl<'a> Flow<'a, '_, '_> {
             let mut waiting = vec![*id];
             let mut seen = Vec::new();
             while let Some(id) = waiting.pop() {
-                if seen.contains(&id) {
+                if seen.contains(&id) || seen.len() > ANCESTORS {
                     continue;
                 }
                 seen.push(id);
@@ -425,6 +425,10 @@ impl<'a> Flow<'a, '_, '_> {
             catalogue::Known::LikeInputs(size) => {
                 let graph = arguments.iter().map(graph_of).max().unwrap_or(Graph::Unknown);
                 self.computed(graph, size, &inputs)
+            }
+            catalogue::Known::Several => {
+                let graph = arguments.iter().map(graph_of).max().unwrap_or(Graph::Unknown);
+                Value::group(GroupKind::Tuple, self.computed(graph, Size::Unknown, &inputs))
             }
             catalogue::Known::Loss(size) => {
                 let graph = arguments.iter().map(graph_of).max().unwrap_or(Graph::Unknown).max(Graph::Likely);

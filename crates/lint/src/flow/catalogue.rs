@@ -58,6 +58,8 @@ pub(super) enum Known {
     Value(Value),
     /// A tensor computed from the arguments.
     LikeInputs(Size),
+    /// Several tensors computed from the arguments.
+    Several,
     /// A loss of the arguments: what is not known of them is taken to be attached.
     Loss(Size),
     Nothing,
@@ -68,6 +70,7 @@ pub(super) fn result_of(path: &str, call: &ast::ExprCall) -> Known {
     let parts = Path::of(path);
     let last = parts.last();
     match parts.parts() {
+        ["torch", ..] if gives_several(last, call, 1) => Known::Several,
         ["torch", "nn", "functional", _] => functional(last, call),
         ["torch", "nn", "Parameter"] | ["torch", "nn", "parameter", "Parameter"] => {
             Known::Value(Value::Tensor(Tensor {
@@ -97,6 +100,23 @@ pub(super) fn result_of(path: &str, call: &ast::ExprCall) -> Known {
             ..,
         ] => Known::Value(Value::Plain),
         _ => instance_of(&parts).map_or(Known::Nothing, Known::Value),
+    }
+}
+
+/// Whether a function or method gives a tuple of tensors; the dimension to reduce comes after `before_dim` arguments.
+pub(super) fn gives_several(name: &str, call: &ast::ExprCall, before_dim: usize) -> bool {
+    let is_on =
+        |name| call.arguments.find_keyword(name).is_some_and(|it| bool_literal(&it.value) != Some(false));
+    match name {
+        "sort" | "topk" | "mode" | "kthvalue" | "cummax" | "cummin" | "frexp" | "svd" | "eig" | "eigh"
+        | "qr" | "slogdet" | "lu" | "aminmax" | "var_mean" | "std_mean" | "meshgrid" | "histogram"
+        | "histogramdd" | "geqrf" | "lstsq" | "symeig" | "lu_unpack" | "lu_factor" | "inv_ex"
+        | "cholesky_ex" | "solve_ex" | "gradient" | "broadcast_tensors" | "unravel_index" | "pca_lowrank"
+        | "svd_lowrank" => true,
+        "max" | "min" | "median" | "nanmedian" => {
+            call.arguments.args.len() > before_dim || call.arguments.find_keyword("dim").is_some()
+        }
+        _ => ["return_indices", "return_counts", "return_inverse", "as_tuple"].into_iter().any(is_on),
     }
 }
 

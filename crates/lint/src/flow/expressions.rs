@@ -1,7 +1,7 @@
 //! What expressions are.
 
 use super::{
-    DEPTH, Flow, catalogue,
+    ANCESTORS, DEPTH, Flow, catalogue,
     value::{Class, Graph, GroupKind, Place, Size, Tensor, Value},
 };
 use crate::{
@@ -207,7 +207,7 @@ impl<'a> Flow<'a, '_, '_> {
         let mut waiting = vec![class];
         let mut seen = Vec::new();
         while let Some(id) = waiting.pop() {
-            if seen.contains(&id) {
+            if seen.contains(&id) || seen.len() > ANCESTORS {
                 continue;
             }
             seen.push(id);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::{
     Flow,
     value::{Graph, GroupKind, Size, Value},
@@ -10,11 +12,14 @@ use crate::{
     facts::{Assignment, How, Keep, Root},
     names::{Definition, LoopId, ScopeKind, Usage},
     syntax::{
-        Ranged, TextRange,
+        Ranged, TextRange, TextSize,
         ast::{self, Expr},
         is_same_place, mentions,
     },
 };
+
+/// A name that is mentioned more often than this is one of generated code, about which nothing is said.
+const MANY: usize = 2000;
 
 /// How far the place that something is put into reaches.
 struct Reach<'a> {
@@ -325,16 +330,23 @@ impl<'a> Flow<'a, '_, '_> {
         }
         let root = Root::Name(owner_scope.function, name);
         let Some(entry) = owner_scope.names.get(name) else { return nowhere };
+        // No hand wrote this; each of the keeps would be compared with each other.
+        if entry.definitions.len() + entry.uses.len() > MANY {
+            return nowhere;
+        }
         let is_own = owner_scope.function == function;
         let is_parameter = entry.definitions.iter().all(|it| matches!(it, Definition::Parameter(_)));
         let is_import = entry.definitions.iter().any(|it| matches!(it, Definition::Import(_)));
         let statement = self.frame().statement.range();
         let names = self.names;
         // What the present statement does, and `total += x`, do not begin anew.
-        let is_augmented = |at: TextRange| {
-            let mut augmented = entry.uses.iter().filter(|it| matches!(it.usage, Usage::Augmented));
-            augmented.any(|it| at.contains_range(it.expr.range()))
-        };
+        let augmented: FxHashSet<TextSize> = entry
+            .uses
+            .iter()
+            .filter(|it| matches!(it.usage, Usage::Augmented))
+            .map(|it| it.expr.start())
+            .collect();
+        let is_augmented = |at: TextRange| augmented.contains(&at.start());
         let begins_anew = |range: TextRange, it: &Definition<'_>| match it {
             Definition::Value(expr, _) => {
                 let at = expr.range();

@@ -125,6 +125,9 @@ impl<'a> Flow<'a, '_, '_> {
         arguments: &[Value],
     ) -> Value {
         let own = Value::Tensor(tensor.clone());
+        if catalogue::gives_several(name, call, 0) {
+            return Value::group(GroupKind::Tuple, own);
+        }
         let no_arguments = call.arguments.args.is_empty() && call.arguments.keywords.is_empty();
         match catalogue::tensor_method(name) {
             catalogue::TensorMethod::Plain => Value::Plain,

@@ -23,6 +23,7 @@ use crate::{
     names::{ClassId, Definition, FunctionId, FunctionNode, LoopId, Names, ScopeId, ScopeKind},
     project::Project,
     syntax::{
+        Ranged,
         ast::{self, Expr, Stmt},
         with_deep_stack,
     },
@@ -69,8 +70,15 @@ pub(crate) fn follow<'a>(file: FileId, names: &Names<'a>, project: &Project) -> 
     for id in all() {
         flow.follow_function(id, &[]);
     }
-    flow.facts
+    let mut facts = flow.facts;
+    let mut by_place: Vec<u32> = (0..facts.calls.len() as u32).collect();
+    by_place.sort_by_key(|it| facts.calls.get(*it as usize).map(|it| it.expr.start()));
+    facts.calls_by_place = by_place;
+    facts
 }
+
+/// How many bases of a class are looked at.
+const ANCESTORS: usize = 64;
 
 /// How far a function has been followed.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -85,7 +85,11 @@ impl<'a> Collector<'a> {
             _ => self.scope,
         };
         let scope = &mut self.names.scopes[scope.0 as usize];
-        scope.names.entry(name).or_default().definitions.push(definition);
+        let entry = scope.names.entry(name).or_default();
+        if entry.import.is_none() && matches!(definition, Definition::Import(_)) {
+            entry.import = Some(entry.definitions.len());
+        }
+        entry.definitions.push(definition);
     }
 
     /// Defines the names of a target that gets a value as a whole or in parts.

@@ -69,7 +69,7 @@ mod tests {
         let names = ["b1.py", "a1.py", "b2.py", "a2.py"];
         let sources = names.iter().map(|name| Source::read(*name, name.as_bytes()).unwrap()).collect();
         let origins: Vec<Origin> =
-            names.iter().map(|name| Origin { real: real.join(name), changed: None }).collect();
+            names.iter().map(|name| Origin { real: real.join(name), content: None }).collect();
         let done = std::sync::atomic::AtomicUsize::new(0);
         let count = || {
             done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

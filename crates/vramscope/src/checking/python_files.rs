@@ -53,7 +53,12 @@ pub(crate) fn find(paths: &[PathBuf], respects_gitignore: bool, excluded: &Arc<[
             }
         };
         if real.is_dir() {
+            let before = found.files.len();
             walk(path, &real, respects_gitignore, excluded, usize::MAX, &mut found);
+            // What is named outright is taken even if a directory above ignores all that is in it.
+            if respects_gitignore && found.files.len() == before {
+                walk_ignored(path, &real, excluded, &mut found);
+            }
         } else if !is_excluded(excluded, &real) {
             found.files.push(PythonFile { path: path.clone(), real });
         }
@@ -90,6 +95,13 @@ fn is_excluded(excluded: &[Patterns], real: &Path) -> bool {
     excluded.iter().any(|patterns| patterns.match_path(real))
 }
 
+/// Looks into a directory that those above it ignore.
+fn walk_ignored(root: &Path, real: &Path, excluded: &Arc<[Patterns]>, found: &mut PythonFiles) {
+    let mut builder = walker(root, real, true, excluded);
+    builder.parents(false);
+    collect(&builder, root, real, usize::MAX, found);
+}
+
 /// Whether there were no more than `most` entries.
 fn walk(
     root: &Path,
@@ -99,6 +111,10 @@ fn walk(
     most: usize,
     found: &mut PythonFiles,
 ) -> bool {
+    collect(&walker(root, real, respects_gitignore, excluded), root, real, most, found)
+}
+
+fn walker(root: &Path, real: &Path, respects_gitignore: bool, excluded: &Arc<[Patterns]>) -> WalkBuilder {
     let mut builder = WalkBuilder::new(root);
     builder
         .standard_filters(respects_gitignore)
@@ -115,6 +131,10 @@ fn walk(
                     && !is_excluded(&excluded, &real_path(entry.path(), &root, &real))
             }
         });
+    builder
+}
+
+fn collect(builder: &WalkBuilder, root: &Path, real: &Path, most: usize, found: &mut PythonFiles) -> bool {
     for (index, entry) in builder.build().enumerate() {
         if index >= most {
             return false;
@@ -218,6 +238,17 @@ mod tests {
             ("a.py b.ipynb sub/z.py".into(), 1)
         );
         assert_eq!(found(dir, &["a.py"], true, &["a.py"]), (String::new(), 0));
+    }
+
+    #[test]
+    fn what_is_named_is_taken_even_if_a_directory_above_ignores_it() {
+        let dir = tree(&["venv/lib/a.py", "venv/lib/deep/b.py"]);
+        std::fs::write(dir.path().join("venv/.gitignore"), "*\n").unwrap();
+        assert_eq!(
+            found(dir.path(), &["venv/lib"], true, &[]),
+            ("venv/lib/a.py venv/lib/deep/b.py".into(), 0)
+        );
+        assert_eq!(found(dir.path(), &["venv/lib"], true, &["deep"]), ("venv/lib/a.py".into(), 0));
     }
 
     #[cfg(unix)]

@@ -1,10 +1,11 @@
 //! From files to sources, several at once.
 
+use std::hash::Hasher as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use rayon::prelude::*;
+use rustc_hash::FxHasher;
 use vramscope_lint::Source;
 
 use super::python_files::PythonFile;
@@ -29,8 +30,23 @@ pub(crate) struct ReadFiles {
 pub(crate) struct Origin {
     /// Absolute and without links; empty for the standard input.
     pub(crate) real: PathBuf,
-    /// When the file was last changed before it was read.
-    pub(crate) changed: Option<SystemTime>,
+    /// What was in it; nothing of the standard input.
+    pub(crate) content: Option<Content>,
+}
+
+/// What a file held, so that it can be seen whether it still does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Content {
+    length: usize,
+    hash: u64,
+}
+
+impl Content {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let mut hasher = FxHasher::default();
+        hasher.write(bytes);
+        Self { length: bytes.len(), hash: hasher.finish() }
+    }
 }
 
 /// Reads files; what cannot be read is told, and the others are there.
@@ -62,7 +78,7 @@ pub(crate) fn read_standard_input(name: Option<&Path>) -> anyhow::Result<ReadFil
     })?;
     let real = name.canonicalize().or_else(|_| std::path::absolute(name)).unwrap_or_default();
     let mut read = ReadFiles::default();
-    read.add(name, decoded(name, &bytes).map(|source| (source, Origin { real, changed: None })));
+    read.add(name, decoded(name, &bytes).map(|source| (source, Origin { real, content: None })));
     Ok(read)
 }
 
@@ -81,13 +97,17 @@ impl ReadFiles {
 fn read_one(file: &PythonFile) -> Result<(Source, Origin), String> {
     let failed = |error: &std::io::Error| format!("could not be read: {}", error.kind());
     let metadata = file.real.metadata().map_err(|error| failed(&error))?;
+    // A pipe or a device may have no end.
+    if !metadata.is_file() {
+        return Err("no regular file, so it was not read; `-` reads the standard input".to_owned());
+    }
     if metadata.len() > LARGEST {
         return Err(too_large());
     }
     #[expect(clippy::disallowed_methods, reason = "the command line opens files")]
     let bytes = std::fs::read(&file.real).map_err(|error| failed(&error))?;
     let source = decoded(&file.path, &bytes)?;
-    Ok((source, Origin { real: file.real.clone(), changed: metadata.modified().ok() }))
+    Ok((source, Origin { real: file.real.clone(), content: Some(Content::of(&bytes)) }))
 }
 
 fn decoded(path: &Path, bytes: &[u8]) -> Result<Source, String> {

@@ -60,8 +60,20 @@ impl Settings {
         for directory in real.ancestors().filter(|directory| directory.is_dir()) {
             for (name, is_own) in [("vramscope.toml", true), ("pyproject.toml", false)] {
                 let file = directory.join(name);
-                // What is not there or not ours to read has no settings for us.
-                let Ok(text) = std::fs::read_to_string(&file) else { continue };
+                // What is not there, no file or not ours to read has no settings for us.
+                if !file.is_file() {
+                    continue;
+                }
+                let text = match std::fs::read_to_string(&file) {
+                    Ok(text) => text,
+                    Err(error) if is_own && error.kind() == std::io::ErrorKind::InvalidData => {
+                        return Err(Failure::error(
+                            format!("`{}` is not in UTF-8, as TOML is", file.display()),
+                            "save it in UTF-8",
+                        ));
+                    }
+                    Err(_) => continue,
+                };
                 if let Some(written) = written(&file, &text, is_own)? {
                     return Self::new(&written, &file, &text, directory);
                 }

@@ -19,7 +19,7 @@ use crate::checking::selection::{self, Choice, Selector};
 use crate::checking::settings::Settings;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::printer::{Printer, is_same_file};
 use crate::progress::Files;
 
 /// What was asked for, by flags and settings.
@@ -97,10 +97,12 @@ fn check_flags(args: &args::Check) -> anyhow::Result<()> {
 fn check_output(global: &Global, files: &[PythonFile]) -> anyhow::Result<()> {
     let output = global.output.as_ref().and_then(|path| Some((path, path.canonicalize().ok()?)));
     match output {
-        Some((path, real)) if files.iter().any(|file| file.real == real) => Err(Failure::error(
-            format!("`{}` is read, so it cannot be written to", path.display()),
-            "give another name with `--output`",
-        )),
+        Some((path, real)) if files.iter().any(|file| is_same_file(&file.real, &real)) => {
+            Err(Failure::error(
+                format!("`{}` is read, so it cannot be written to", path.display()),
+                "give another name with `--output`",
+            ))
+        }
         _ => Ok(()),
     }
 }
@@ -144,6 +146,12 @@ fn checked(args: &args::Check, wanted: &Wanted, read: ReadFiles, printer: &Print
     let files = Files::new("checking", sources.len(), printer.progress);
     let done = || files.advance();
     let (mut fixed_files, mut troubles, mut all_written) = (Vec::new(), Vec::new(), true);
+    let mut not_written = Vec::new();
+    let real_of: std::collections::HashMap<String, std::path::PathBuf> = sources
+        .iter()
+        .zip(&origins)
+        .map(|(source, origin)| (source.name().to_owned(), origin.real.clone()))
+        .collect();
     let (sources, checked): (Vec<_>, Vec<_>) = if args.fix {
         let fixed = fixing::fix(sources, &origins, &wanted.settings, &wanted.selection, level(args), &done);
         for (one, origin) in fixed.iter().zip(&origins).filter(|(one, _)| !one.applied.is_empty()) {
@@ -152,26 +160,27 @@ fn checked(args: &args::Check, wanted: &Wanted, read: ReadFiles, printer: &Print
                 Err(error) => {
                     printer.error(&error);
                     all_written = false;
+                    not_written.push((one.source.name().to_owned(), format!("not fixed: {error}")));
                 }
             }
         }
         troubles.extend(fixed.iter().filter_map(trouble));
-        fixed.into_iter().map(|one| (one.source, one.checked)).unzip()
+        // What was found in a text that is in no file says nothing about the file.
+        let is_written = |one: &Fixed| not_written.iter().all(|(name, _)| name != one.source.name());
+        fixed.into_iter().filter(is_written).map(|one| (one.source, one.checked)).unzip()
     } else {
         let checked = vramscope_lint::check(&sources, &wanted.selection, &done);
         (sources, checked)
     };
     let inputs: Vec<CheckInput<'_>> =
         sources.iter().zip(&checked).map(|(source, checked)| CheckInput { source, checked }).collect();
-    let real_of: std::collections::HashMap<&str, &Path> =
-        sources.iter().zip(&origins).map(|(source, origin)| (source.name(), origin.real.as_path())).collect();
     let mut check = vramscope_view::check(&inputs, &|file, found| {
         let is_ignored = real_of.get(file).is_some_and(|real| wanted.settings.ignores(real, found.rule));
         found.severity >= wanted.least && !is_ignored
     });
     check.fixed = fixed_files;
     check.problems.extend(troubles);
-    for (file, why) in unreadable {
+    for (file, why) in unreadable.into_iter().chain(not_written) {
         check.add_unreadable(file, why);
     }
     (check, all_written)

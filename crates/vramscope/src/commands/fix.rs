@@ -14,7 +14,7 @@ use crate::checking::joining::{self, Joined};
 use crate::checking::rewriting;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::printer::{Printer, is_same_file};
 use crate::source::SourceRoot;
 
 pub(crate) fn run(args: &Fix, global: &Global, printer: &Printer) -> anyhow::Result<ExitStatus> {
@@ -69,10 +69,12 @@ pub(crate) fn run(args: &Fix, global: &Global, printer: &Printer) -> anyhow::Res
 fn check_output(global: &Global, joined: &Joined) -> anyhow::Result<()> {
     let output = global.output.as_ref().and_then(|path| Some((path, path.canonicalize().ok()?)));
     match output {
-        Some((path, real)) if joined.origins.iter().any(|origin| origin.real == real) => Err(Failure::error(
-            format!("`{}` is read, so it cannot be written to", path.display()),
-            "give another name with `--output`",
-        )),
+        Some((path, real)) if joined.origins.iter().any(|origin| is_same_file(&origin.real, &real)) => {
+            Err(Failure::error(
+                format!("`{}` is read, so it cannot be written to", path.display()),
+                "give another name with `--output`",
+            ))
+        }
         _ => Ok(()),
     }
 }

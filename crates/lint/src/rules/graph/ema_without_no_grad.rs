@@ -56,7 +56,7 @@ pub(crate) static RULE: Rule = Rule {
     frameworks: &[Framework::Torch],
     severity: Severity::Info,
     default: true,
-    fix: Some(Applicability::Safe),
+    fix: Some(Applicability::Unsafe),
     check,
 };
 
@@ -157,6 +157,6 @@ fn report<'a>(
         )
         .because_of(parameter, format!("`{name}` is a parameter, and autograd records here"))
         .advise("average under `torch.no_grad()`, or `.detach()` the parameter")
-        .fixed_by(Fix::new(Applicability::Safe, "append `.detach()` to the parameter", vec![fix])),
+        .fixed_by(Fix::new(Applicability::Unsafe, "add `.detach()` to the parameter", vec![fix])),
     )
 }

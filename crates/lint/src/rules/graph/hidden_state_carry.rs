@@ -47,6 +47,7 @@ use crate::{
     facts::Keep,
     fix::{Applicability, Edit, Fix},
     flow::value::{Graph, Value},
+    names::Usage,
     rule::{Framework, Rule},
     syntax::{Ranged, ast::Expr, bool_literal, is_same_place},
 };
@@ -66,6 +67,10 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let keep = case.keep;
         // Only what is passed to a network goes on from it as a state does; `x = x * 2` is arithmetic within a step.
         let Expr::Call(_) = keep.kept else { continue };
+        // `hidden.detach_()`
+        if context.uses(keep.root).iter().any(|it| matches!(it.usage, Usage::Method { name: "detach_", .. })) {
+            continue;
+        }
         let retains = context.calls_named("backward").find(|call| {
             call.at.function == keep.at.function
                 && call.keyword("retain_graph").is_some_and(|it| bool_literal(&it.value) == Some(true))

@@ -83,11 +83,13 @@ pub(super) fn detach<'a>(context: &Context<'a>, case: &Case<'a>) -> Option<Fix> 
         return None;
     }
     let is_tensor = context.is_surely_tensor(case.keep.at.function, tensor);
-    let applicability = if is_tensor && case.is_proven() && !context.reaches_backward(case.keep.root) {
-        Applicability::Safe
-    } else {
-        Applicability::Unsafe
-    };
+    let is_own = context.is_read_here_only(case.keep.root);
+    let applicability =
+        if is_tensor && is_own && case.is_proven() && !context.reaches_backward(case.keep.root) {
+            Applicability::Safe
+        } else {
+            Applicability::Unsafe
+        };
     let detach = match (case.size, case.release) {
         // Without its graph it is as large as before; the host has more room for it.
         (Size::Array, Release::Released) if std::ptr::eq(tensor, case.keep.kept) => ".detach().cpu()",

@@ -135,10 +135,10 @@ fn delete_after<'a>(context: &Context<'a>, call: &Call<'a>, name: &str, last_use
     if looks_at_all || !context.is_alone_on_its_lines(last) {
         return None;
     }
-    let applicability = match call.at.function {
-        FunctionId::MODULE => Applicability::Unsafe,
-        _ => Applicability::Safe,
-    };
+    let scope = context.names.scope(context.scope(call.at.function));
+    // What other files can see may be read there.
+    let is_global = call.at.function == FunctionId::MODULE || scope.names.get(name).is_some_and(|it| it.elsewhere.is_some());
+    let applicability = if is_global { Applicability::Unsafe } else { Applicability::Safe };
     let line = format!("{}del {name}{}", context.indentation(last), context.end_of_line());
     Some(Fix::new(
         applicability,

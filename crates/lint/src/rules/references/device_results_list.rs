@@ -26,9 +26,8 @@
 //! ```
 //!
 //! ## When it is silent
-//! The list is emptied or bounded, or is the caller's; its elements are on the host, or one index an item (`argmax`); nothing says
-//! that the loop is one over data or steps. It is only an info where the elements are single numbers, which take 512 bytes each,
-//! where the loop counts rounds without training (what is generated is needed), and where neither a device is written out nor a network made them. Results with a graph are reported by the rules about graphs.
+//! The list is emptied or bounded, or is the caller's; its elements are on the host, single numbers, or one index an item (`argmax`); nothing
+//! says that the loop is one over data or steps. It is only an info where the loop counts rounds without training (what is generated is needed), and where neither a device is written out nor a network made them. Results with a graph are reported by the rules about graphs.
 //!
 //! ## Fix
 //! Appends `.cpu()`; unsafe, because what reads the list then finds tensors on another device.
@@ -42,7 +41,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     facts::{Keep, Root},
     fix::Applicability,
-    flow::value::{Graph, Place, Size},
+    flow::value::{Graph, Place},
     names::{Definition, FunctionId},
     rule::{Framework, Rule},
     syntax::{ast::Expr, mentions},
@@ -77,31 +76,22 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         }
         let (list, kept) = (context.text(keep.target), context.text(keep.kept));
         let message = format!("`{list}` gathers `{kept}` of every step on the device");
-        let is_number = keep.value.tensor_within().is_some_and(|it| it.size == Size::Scalar);
         let is_surely_on_device = keep.value.tensor_within().is_some_and(|it| it.place == Place::Device);
         let is_over_data = match case.repetition {
             Repetition::Data(id) => !context.is_over_range(id) || context.names.the_loop(id).trains,
             _ => false,
         };
-        let severity = if is_number {
-            Severity::Info
-        } else if is_surely_on_device || is_over_data && is_made_by_model(context, keep) && !is_called_loss(keep) {
+        let severity = if is_surely_on_device || is_over_data && is_made_by_model(context, keep) && !is_called_loss(keep) {
             Severity::Warning
         } else {
             Severity::Info
         };
         let diagnostic = Diagnostic::new(&RULE, severity, keep.range, message);
-        let diagnostic = because_repeated(context, diagnostic, keep, case.repetition);
-        found.push(if is_number {
-            diagnostic
-                .because("a single number takes 512 bytes there, the smallest block that PyTorch gives out")
-                .advise("keep the number: `.item()`, or `.cpu()` where waiting for the device costs too much")
-                .fixed_by(to_host(keep))
-        } else {
-            diagnostic
+        found.push(
+            because_repeated(context, diagnostic, keep, case.repetition)
                 .advise("move each result to the host with `.cpu()` before it is kept")
-                .fixed_by(to_host(keep))
-        });
+                .fixed_by(to_host(keep)),
+        );
     }
 }
 
