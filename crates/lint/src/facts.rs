@@ -2,7 +2,6 @@
 //! Rules look at these and never follow code themselves.
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use crate::{
     flow::{
@@ -74,8 +73,9 @@ pub(crate) enum Grad {
 pub(crate) struct Call<'a> {
     pub(crate) expr: &'a ast::ExprCall,
     pub(crate) callee: Callee<'a>,
-    /// What is known of the arguments: those by position, then those by keyword, in the order of the source.
-    pub(crate) arguments: SmallVec<[Value; 3]>,
+    /// What is known of the arguments: those by position, then those by keyword, in the order of the source; none if nothing is known
+    /// of any, as is most often the case.
+    pub(crate) arguments: Box<[Value]>,
     pub(crate) result: Value,
     pub(crate) at: Position<'a>,
 }

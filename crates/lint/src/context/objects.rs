@@ -133,10 +133,14 @@ impl<'a> Context<'a> {
 
     /// Whether objects of a class hold device memory: they are modules, or have modules or tensors as attributes.
     pub(crate) fn holds_memory(&self, class: ClassId) -> bool {
-        self.is_module_class(&Class::Project(self.file, class))
-            || self.facts.attributes.iter().any(|((owner, _), value)| {
-                *owner == class && (value.tensor_within().is_some() || self.is_module(value))
-            })
+        self.is_module_class(&Class::Project(self.file, class)) || self.has_tensors(class)
+    }
+
+    /// Whether objects of a class are seen to have modules or tensors as attributes.
+    pub(crate) fn has_tensors(&self, class: ClassId) -> bool {
+        self.facts.attributes.iter().any(|((owner, _), value)| {
+            *owner == class && (value.tensor_within().is_some() || self.is_module(value))
+        })
     }
 
     /// Whether an expression runs a network, as far as types or names tell.

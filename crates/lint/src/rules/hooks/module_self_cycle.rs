@@ -73,7 +73,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let class = context.names.class(id);
         let Some(init) = class.methods.get("__init__").copied() else { continue };
         let Some(receiver) = context.names.function(init).receiver() else { continue };
-        if !context.holds_memory(id) {
+        // A module without either, such as a loss, has next to nothing to hold.
+        if !context.has_tensors(id) {
             continue;
         }
         let severity = match context.made_repeatedly(id) {
