@@ -57,6 +57,13 @@ pub fn render(check: &Check) -> String {
 
 /// A message as it is written in a command.
 fn data(text: &str) -> String {
+    // What would move the cursor or turn the text round in a log is none of the message.
+    let is_plain = |c: char| {
+        matches!(c, '\r' | '\n' | '\t')
+            || !c.is_control() && !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let text: String =
+        text.chars().map(|c| if is_plain(c) { c } else { char::REPLACEMENT_CHARACTER }).collect();
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 

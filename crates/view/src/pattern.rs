@@ -92,8 +92,8 @@ pub enum Outcome {
     LeavesData,
     /// Its pattern has no fix, or one that needs a human's judgement.
     ByHand,
-    /// No pattern is tied to it.
-    NoPattern,
+    /// No pattern is tied to it; what the linter warns of in the files that the recording names, as `file:line code name`.
+    NoPattern(Vec<String>),
     /// The fix could not be made, and why.
     Failed(String),
 }

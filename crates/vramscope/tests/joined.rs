@@ -255,3 +255,17 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
     assert_eq!(status, 1, "{out}");
     assert!(out.contains("it has syntax errors"), "{out}");
 }
+
+#[test]
+fn what_no_proof_ties_to_a_leak_is_told_as_such() {
+    let (status, out, _) =
+        run(&["fix", &corpus("recordings/hook_store"), "--source", &corpus("programs/hook_store")]);
+    assert_eq!(status, 1, "{out}");
+    let words: String = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains(
+            "nothing proves that it is this leak, but `vramscope check` warns of train.py:11 LK301"
+        ),
+        "{out}"
+    );
+}

@@ -44,9 +44,10 @@ impl<'a> Flow<'a, '_, '_> {
                 },
             };
             let index = self.facts.calls.len() as u32;
-            let arguments: Box<[Value]> = match arguments.iter().all(Value::is_unknown) {
-                true => Box::default(),
-                false => arguments.into_vec().into_boxed_slice(),
+            let arguments: Box<[Value]> = if arguments.iter().all(Value::is_unknown) {
+                Box::default()
+            } else {
+                arguments.into_vec().into_boxed_slice()
             };
             self.facts.calls_by_name.entry(name).or_default().push(index);
             self.facts.calls.push(Call { expr: call, callee, arguments, result: result.clone(), at });

@@ -39,18 +39,26 @@ pub fn render(analysis: &Analysis, treated: &[Treated], are_written: bool, layou
             (Outcome::LeavesData, _) => words::LEAVES_DATA.to_owned(),
             (Outcome::ByHand, Some(what)) => format!("{what}: by hand, it needs judgement"),
             (Outcome::ByHand, None) => "this pattern has no fix: by hand".to_owned(),
-            (Outcome::NoPattern, _) => {
+            (Outcome::NoPattern(_), _) => {
                 "no pattern in the source code is tied to this leak: by hand".to_owned()
             }
             (Outcome::Failed(why), _) => format!("not fixed: {why}"),
         }];
         if matches!(
             one.outcome,
-            Outcome::LeavesData | Outcome::ByHand | Outcome::NoPattern | Outcome::Failed(_)
+            Outcome::LeavesData | Outcome::ByHand | Outcome::NoPattern(_) | Outcome::Failed(_)
         ) {
             let advice = found.pattern.as_ref().and_then(|pattern| pattern.found.advice.clone());
             sentences.extend(advice.filter(|_| one.outcome != Outcome::LeavesData));
             sentences.extend(found.advice.iter().cloned());
+        }
+        if let Outcome::NoPattern(seen) = &one.outcome
+            && !seen.is_empty()
+        {
+            sentences.push(format!(
+                "nothing proves that it is this leak, but `vramscope check` warns of {}",
+                seen.join(", ")
+            ));
         }
         let mut label = label;
         for sentence in &sentences {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use vramscope_lint::{Checked, Selection, Source};
+use vramscope_lint::{Checked, Selection, Severity, Source};
 use vramscope_view::analysis::{Analysis, Finding};
 use vramscope_view::pattern::{self, Match, SourceFile};
 
@@ -24,6 +24,30 @@ pub(crate) struct Joined {
     /// Where each source is.
     pub(crate) origins: Vec<Origin>,
     pub(crate) matches: Vec<Match>,
+    /// The files that findings name, the others being their neighbours.
+    named: BTreeSet<PathBuf>,
+}
+
+impl Joined {
+    /// What the linter warns of in the files that findings name, by rules that are on by default: the worst first, `file:line code name`.
+    pub(crate) fn warnings(&self, most: usize) -> Vec<String> {
+        let files = self.sources.iter().zip(&self.checked);
+        let mut found: Vec<_> = files
+            .filter(|(source, _)| self.named.contains(Path::new(source.name())))
+            .flat_map(|(source, checked)| checked.diagnostics.iter().map(move |it| (source, it)))
+            .filter(|(_, it)| it.severity >= Severity::Warning && it.rule.default)
+            .collect();
+        found.sort_by_key(|(_, it)| std::cmp::Reverse(it.severity));
+        let name = |source: &Source| {
+            let path = Path::new(source.name());
+            path.file_name().map_or_else(|| source.name().to_owned(), |it| it.to_string_lossy().into_owned())
+        };
+        let told = found.iter().take(most).map(|(source, it)| {
+            let line = source.location(it.range.start()).line;
+            format!("{}:{line} {} {}", name(source), it.rule.code, it.rule.name)
+        });
+        told.collect()
+    }
 }
 
 /// Looks for the patterns of findings below `roots`, and names them in the findings.
@@ -40,7 +64,13 @@ pub(crate) fn join(analysis: &mut Analysis, roots: &[SourceRoot]) -> Joined {
     let read = reading::read(&files, &|| {});
     // Where a holder is known, rules are believed, too, that are often wrong by themselves.
     let checked = vramscope_lint::check(&read.sources, &Selection::of(|_| true), &|| {});
-    let mut joined = Joined { sources: read.sources, checked, origins: read.origins, matches: Vec::new() };
+    let mut joined = Joined {
+        sources: read.sources,
+        checked,
+        origins: read.origins,
+        matches: Vec::new(),
+        named: recorded_as.keys().cloned().collect(),
+    };
     let with_names = joined.sources.iter().zip(&joined.checked).map(|(source, checked)| SourceFile {
         source,
         checked,

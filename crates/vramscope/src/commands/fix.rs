@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Fix, global: &Global, printer: &Printer) -> anyhow::Res
     check_output(global, &joined)?;
 
     let level = if args.unsafe_fixes { Applicability::Unsafe } else { Applicability::Safe };
-    let mut treated = judged(&analysis, level);
+    let mut treated = judged(&analysis, &joined, level);
     let fixes = made(&joined, &mut treated);
     let mut failed = false;
     if args.apply {
@@ -79,11 +79,14 @@ fn check_output(global: &Global, joined: &Joined) -> anyhow::Result<()> {
     }
 }
 
+/// How many warnings are told where none is tied to a leak.
+const MOST_WARNINGS: usize = 3;
+
 /// What can be done about each convicted leak, by its pattern and its fix.
-fn judged(analysis: &Analysis, level: Applicability) -> Vec<Treated> {
+fn judged(analysis: &Analysis, joined: &Joined, level: Applicability) -> Vec<Treated> {
     let outcome = |finding: usize| {
         let Some(pattern) = analysis.findings.get(finding).and_then(|it| it.pattern.as_ref()) else {
-            return Outcome::NoPattern;
+            return Outcome::NoPattern(joined.warnings(MOST_WARNINGS));
         };
         if pattern.leaves_data {
             return Outcome::LeavesData;
