@@ -16,6 +16,7 @@ mod objects;
 mod recording;
 mod repetition;
 mod returns;
+mod serving;
 mod shapes;
 mod text;
 mod within;

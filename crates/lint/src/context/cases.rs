@@ -96,8 +96,12 @@ impl<'a> Context<'a> {
         if self.is_bounded(keep) || Self::has_constant_key(keep) && keep.how == How::SetItem {
             return None;
         }
-        // A parameter is where graphs begin; it has none of its own.
-        let graph = if tensor.nodes.is_empty() { graph.min(Graph::Unknown) } else { graph };
+        // A parameter is where graphs begin; it has none of its own, and a copy of it is data.
+        let graph = match (tensor.nodes.is_empty(), tensor.graph) {
+            (true, Graph::Attached) if is_copy(keep.kept) => Graph::Detached,
+            (true, _) => graph.min(Graph::Unknown),
+            (false, _) => graph,
+        };
         let release = self.release(&keep.value, &keep.at);
         let size = match tensor.size {
             Size::Unknown if self.is_output_of_model(keep) => Size::Array,

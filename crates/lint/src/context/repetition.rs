@@ -96,8 +96,11 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Whether a method is one that a framework calls at every step.
+    /// Whether a function is one that a framework calls at every step, or for each request.
     pub(crate) fn is_called_by_framework(&self, function: FunctionId) -> bool {
+        if self.is_route(function) || self.is_handler(function) {
+            return true;
+        }
         let own = self.names.function(function);
         let (Some(class), method) = (own.class, own.name) else { return false };
         let bases = self.project.foreign_bases(&Class::Project(self.file, class));
@@ -119,6 +122,10 @@ impl<'a> Context<'a> {
             "__getitem__" | "__iter__" => has_base(&["Dataset", "IterableDataset", "Sampler", "MapDataset"]),
             "on_step_end" | "on_log" | "on_evaluate" | "on_epoch_end" | "on_substep_end" => {
                 has_base(&["TrainerCallback", "Callback"])
+            }
+            // Trainers of Hugging Face's libraries.
+            "compute_loss" | "prediction_step" => {
+                bases.iter().any(|base| base.rsplit('.').next().is_some_and(|it| it.ends_with("Trainer")))
             }
             _ => false,
         }

@@ -189,7 +189,7 @@ impl<'a> Flow<'a, '_, '_> {
         let hook = self.facts.functions[index].hook;
         for parameter in function.parameters() {
             let name = parameter.parameter.name.as_str();
-            let given = passed.iter().find(|(it, _)| *it == name).map(|(_, value)| value.without_nodes());
+            let given = passed.iter().find(|(it, _)| *it == name).map(|(_, value)| value.clone());
             let value = match given {
                 Some(value) if !value.is_unknown() => value,
                 _ => match hook.and_then(|hook| hooks::parameter(function, hook, name)) {

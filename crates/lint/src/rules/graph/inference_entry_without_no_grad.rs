@@ -50,9 +50,8 @@ use crate::{
     facts::{Call, Callee, Grad},
     fix::{Applicability, Fix},
     flow::value::Value,
-    names::{Definition, Function, FunctionId},
+    names::FunctionId,
     rule::{Framework, Rule},
-    syntax::ast::Expr,
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -65,24 +64,13 @@ pub(crate) static RULE: Rule = Rule {
     check,
 };
 
-const APPS: &[&str] = &[
-    "fastapi.FastAPI",
-    "fastapi.APIRouter",
-    "fastapi.routing.APIRouter",
-    "flask.Flask",
-    "flask.Blueprint",
-    "sanic.Sanic",
-    "quart.Quart",
-];
-const ROUTES: &[&str] = &["get", "post", "put", "route", "api_route", "websocket"];
-
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     if context.is_test() {
         return;
     }
     let mut entries: Vec<FunctionId> = (1..context.names.functions.len() as u32)
         .map(FunctionId)
-        .filter(|it| is_route(context, *it) || is_handler(context, *it))
+        .filter(|it| context.is_route(*it) || context.is_handler(*it))
         .collect();
     for call in context.calls_to(&["gradio.Interface", "gradio.ChatInterface"]) {
         if let Some(Value::Function(file, id)) = call.argument("fn", 0).map(|it| call.value_of(it))
@@ -130,37 +118,4 @@ fn network_run_by<'a>(context: &Context<'a>, entry: FunctionId) -> Option<&'a Ca
 
 fn records(call: &Call<'_>) -> bool {
     matches!(call.at.grad, Grad::AsCaller | Grad::On)
-}
-
-/// Whether a decorator makes a function the handler of a route of a web application of this file.
-fn is_route(context: &Context<'_>, id: FunctionId) -> bool {
-    let function: &Function<'_> = context.names.function(id);
-    let around = function.parent.unwrap_or(FunctionId::MODULE);
-    function.node.decorators().iter().any(|it| {
-        let Expr::Call(call) = &it.expression else { return false };
-        let Expr::Attribute(route) = &*call.func else { return false };
-        let Expr::Name(app) = &*route.value else { return false };
-        let definitions = context.names.name(context.scope(around), app.id.as_str());
-        let is_app = definitions.is_some_and(|it| {
-            it.definitions.iter().any(|it| match it {
-                Definition::Value(Expr::Call(made), _) => context
-                    .path(FunctionId::MODULE, &made.func)
-                    .is_some_and(|path| APPS.iter().any(|it| path.is(it))),
-                _ => false,
-            })
-        });
-        is_app && ROUTES.contains(&route.attr.as_str())
-    })
-}
-
-/// Whether a method is one that `TorchServe` or Cog calls for each request.
-fn is_handler(context: &Context<'_>, id: FunctionId) -> bool {
-    let function = context.names.function(id);
-    let Some(class) = function.class else { return false };
-    let bases = context.names.external_bases(class);
-    bases.iter().any(|it| match it.first() {
-        "ts" => it.last() == "BaseHandler" && matches!(function.name, "inference" | "handle"),
-        "cog" => it.last() == "BasePredictor" && function.name == "predict",
-        _ => false,
-    })
 }

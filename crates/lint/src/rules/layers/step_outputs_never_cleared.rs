@@ -106,7 +106,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let target = context.text(keep.target);
-        let is_small = keep.value.tensor_within().is_some_and(|it| it.size == Size::Scalar);
+        let is_small = is_small(&keep.value);
         let severity = if is_small { Severity::Info } else { Severity::Warning };
         found.push(
             Diagnostic::new(
@@ -119,6 +119,17 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             .advise(format!("call `self.{name}.clear()` at the end of `{hook}`"))
             .fixed_by(clear(context, keep, class, name, hook)),
         );
+    }
+}
+
+/// Whether all tensors of a value are single numbers.
+fn is_small(value: &Value) -> bool {
+    match value {
+        Value::Tensor(tensor) => tensor.size == Size::Scalar,
+        Value::Group(group) if !group.parts.is_empty() => group.parts.iter().all(is_small),
+        Value::Group(group) => is_small(&group.element),
+        Value::Plain => true,
+        _ => false,
     }
 }
 

@@ -79,6 +79,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let is_surely_on_device = keep.value.tensor_within().is_some_and(|it| it.place == Place::Device);
         let is_over_data = match case.repetition {
             Repetition::Data(id) => !context.is_over_range(id) || context.names.the_loop(id).trains,
+            // A callback that a framework calls at every step.
+            Repetition::Framework => keep.outlives_call,
             _ => false,
         };
         let severity = if is_surely_on_device || is_over_data && is_made_by_model(context, keep) && !is_called_loss(keep) {
@@ -97,7 +99,10 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 
 /// Whether a network computed what is kept: what a data set gives may well lie on the host.
 fn is_made_by_model<'a>(context: &Context<'a>, keep: &Keep<'a>) -> bool {
-    context.is_result_of(keep.at.function, keep.kept, &|call| context.is_forward(call))
+    let is_of_parameters = mentions(keep.kept, &|it| {
+        matches!(it, Expr::Attribute(it) if matches!(it.attr.as_str(), "weight" | "bias" | "grad"))
+    });
+    is_of_parameters || context.is_result_of(keep.at.function, keep.kept, &|call| context.is_forward(call))
 }
 
 /// Whether its name says that it is a loss, which is a single number as a rule.
