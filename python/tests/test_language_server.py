@@ -103,7 +103,7 @@ def test_what_is_found_is_shown_and_fixed(tmp_path, pulls):
     assert [(it.code, it.source, it.severity) for it in found] == [("LK102", "vramscope", types.DiagnosticSeverity.Error)]
     assert found[0].range.start == types.Position(6, 57)
     assert found[0].related_information[0].location.range.start.line == 5
-    assert texts["LK102: append `.detach()`, which lets go of the graph"] == FIXED
+    assert texts["LK102: add `.detach()`, which lets go of the graph"] == FIXED
     assert texts["vramscope: make all safe fixes"] == FIXED
     assert texts["LK102: disable for this line"] == TRAIN.replace("append(loss)", "append(loss)  # vramscope: ignore[LK102]")
     assert page.startswith("# append-attached-tensor (LK102)")
