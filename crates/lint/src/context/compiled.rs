@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashSet;
 
-use super::Context;
+use super::{Context, first_name};
 use crate::{
     facts::{Call, Callee, Keep, Position, Root},
     flow::value::Value,
     names::{Definition, FunctionId, LoopId, LoopNode, ScopeId, Usage},
     syntax::{
-        Ranged, TextRange,
+        Ranged,
         ast::{self, Expr},
         int_literal, text_literal,
     },
@@ -256,7 +256,7 @@ impl<'a> Context<'a> {
             }
             Root::SelfAttribute(..) => {
                 let own = self.names.function(outer);
-                own.class.is_some() && root_name(keep.target) == own.receiver()
+                own.class.is_some() && first_name(keep.target) == own.receiver()
             }
             Root::Attribute(_) | Root::Other => false,
         };
@@ -268,11 +268,6 @@ impl<'a> Context<'a> {
         });
         let leaks = is_outside && !is_emptied && keep.outlives_call && is_traced(keep.kept, &traced);
         leaks.then_some(compiled)
-    }
-
-    /// Whether one of these is called within a range.
-    pub(crate) fn is_called_within(&self, range: TextRange, names: &[&str]) -> bool {
-        names.iter().any(|name| self.calls_named(name).any(|it| range.contains_range(it.expr.range())))
     }
 }
 
@@ -350,16 +345,6 @@ fn is_traced(expr: &Expr, traced: &FxHashSet<&str>) -> bool {
         Expr::Dict(it) => it.items.iter().any(|it| is_traced(&it.value, traced)),
         Expr::Starred(it) => is_traced(&it.value, traced),
         _ => false,
-    }
-}
-
-/// The name at the beginning of `name.a[0].b`.
-fn root_name(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Name(it) => Some(it.id.as_str()),
-        Expr::Attribute(it) => root_name(&it.value),
-        Expr::Subscript(it) => root_name(&it.value),
-        _ => None,
     }
 }
 

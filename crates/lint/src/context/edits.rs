@@ -3,7 +3,7 @@
 use super::Context;
 use crate::{
     fix::Edit,
-    names::{Definition, LoopId, LoopNode},
+    names::{LoopId, LoopNode},
     syntax::{
         Ranged, TextRange, TextSize,
         ast::{self, Expr, Stmt},
@@ -107,18 +107,8 @@ impl<'a> Context<'a> {
             return None;
         }
         let scope = self.scope(self.names.the_loop(the_loop).function);
-        let is_changed_in_loop = |name: &str| {
-            self.names.name(scope, name).is_some_and(|it| {
-                it.definitions.iter().any(|it| match it {
-                    Definition::Value(expr, _) => whole.contains_range(expr.range()),
-                    Definition::Other(range) => whole.contains_range(*range),
-                    Definition::Loop(id) => whole.contains_range(self.names.the_loop(*id).node.range()),
-                    _ => false,
-                })
-            })
-        };
         let varies = mentions(&assignment.value, &|it| match it {
-            Expr::Name(name) => is_changed_in_loop(name.id.as_str()),
+            Expr::Name(name) => self.is_changed_in(the_loop, name.id.as_str()),
             Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) | Expr::Named(_) => true,
             _ => false,
         });

@@ -103,10 +103,7 @@ impl<'a> Context<'a> {
         }
         let own = self.names.function(function);
         let (Some(class), method) = (own.class, own.name) else { return false };
-        let bases = self.project.foreign_bases(&Class::Project(self.file, class));
-        let has_base = |names: &[&str]| {
-            bases.iter().any(|base| names.contains(&base.rsplit('.').next().unwrap_or(base)))
-        };
+        let has_base = |names: &[&str]| self.derives_from(class, names);
         match method {
             "forward" => self.is_module_class(&Class::Project(self.file, class)) || has_base(&["Function"]),
             "training_step"
@@ -125,6 +122,7 @@ impl<'a> Context<'a> {
             }
             // Trainers of Hugging Face's libraries.
             "compute_loss" | "prediction_step" => {
+                let bases = self.project.foreign_bases(&Class::Project(self.file, class));
                 bases.iter().any(|base| base.rsplit('.').next().is_some_and(|it| it.ends_with("Trainer")))
             }
             _ => false,
@@ -151,11 +149,7 @@ impl<'a> Context<'a> {
                 )
             })
         });
-        let bases = || self.project.foreign_bases(&Class::Project(self.file, class));
-        is_hook
-            && bases().iter().any(|it| {
-                matches!(it.rsplit('.').next(), Some("LightningModule" | "Callback" | "LightningDataModule"))
-            })
+        is_hook && self.derives_from(class, &["LightningModule", "Callback", "LightningDataModule"])
     }
 
     /// Whether a loop counts its rounds rather than goes over data.

@@ -116,5 +116,5 @@ pub(super) fn runs_session(call: &Call<'_>) -> bool {
 /// Whether each round of a loop has a graph of its own, so that nothing grows from round to round.
 pub(super) fn has_graph_of_its_own(context: &Context<'_>, id: LoopId) -> bool {
     let range = context.names.the_loop(id).node.range();
-    context.is_called_within(range, &["Graph", "reset_default_graph", "clear_session"])
+    context.calls_any_within(range, &["Graph", "reset_default_graph", "clear_session"])
 }
