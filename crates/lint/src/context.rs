@@ -33,7 +33,7 @@ use crate::{
     syntax::ast::Expr,
 };
 
-pub(crate) use cases::{Case, Kind, is_copy};
+pub(crate) use cases::{Case, Kind, is_called_loss, is_copy};
 pub(crate) use compiled::Compiled;
 pub(crate) use each_step::EachStep;
 pub(crate) use gradients::Release;

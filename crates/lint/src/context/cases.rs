@@ -208,16 +208,11 @@ impl<'a> Context<'a> {
 
     /// Whether a network gave what is kept, and it is no loss: that is a number.
     fn is_output_of_model(&self, keep: &Keep<'a>) -> bool {
-        let is_named_loss = mentions(keep.kept, &|it| match it {
-            Expr::Name(it) => it.id.as_str().contains("loss"),
-            Expr::Attribute(it) => it.attr.as_str().contains("loss"),
-            _ => false,
-        });
         let goes_backward = || match keep.kept {
             Expr::Name(it) => self.reaches_backward(Root::Name(keep.at.function, it.id.as_str())),
             _ => false,
         };
-        !is_named_loss
+        !is_called_loss(keep.kept)
             && self.is_result_of(keep.at.function, keep.kept, &|it| self.is_forward(it))
             && !goes_backward()
     }
@@ -328,4 +323,13 @@ pub(crate) fn is_copy(expr: &Expr) -> bool {
         &*call.func,
         Expr::Attribute(it) if matches!(it.attr.as_str(), "cpu" | "clone" | "to" | "float" | "half" | "double" | "contiguous")
     ))
+}
+
+/// Whether its name says that it is a loss, which is a single number as a rule.
+pub(crate) fn is_called_loss(expr: &Expr) -> bool {
+    mentions(expr, &|it| match it {
+        Expr::Name(it) => it.id.as_str().contains("loss"),
+        Expr::Attribute(it) => it.attr.as_str().contains("loss"),
+        _ => false,
+    })
 }

@@ -37,7 +37,7 @@
 
 use super::to_host::{because_repeated, to_host};
 use crate::{
-    context::{Context, Kind, Repetition},
+    context::{Context, Kind, Repetition, is_called_loss},
     diagnostic::{Diagnostic, Severity},
     facts::{Keep, Root},
     fix::Applicability,
@@ -83,7 +83,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             Repetition::Framework => keep.outlives_call,
             _ => false,
         };
-        let severity = if is_surely_on_device || is_over_data && is_made_by_model(context, keep) && !is_called_loss(keep) {
+        let severity = if is_surely_on_device || is_over_data && is_made_by_model(context, keep) && !is_called_loss(keep.kept) {
             Severity::Warning
         } else {
             Severity::Info
@@ -103,13 +103,4 @@ fn is_made_by_model<'a>(context: &Context<'a>, keep: &Keep<'a>) -> bool {
         matches!(it, Expr::Attribute(it) if matches!(it.attr.as_str(), "weight" | "bias" | "grad"))
     });
     is_of_parameters || context.is_result_of(keep.at.function, keep.kept, &|call| context.is_forward(call))
-}
-
-/// Whether its name says that it is a loss, which is a single number as a rule.
-fn is_called_loss(keep: &Keep<'_>) -> bool {
-    mentions(keep.kept, &|it| match it {
-        Expr::Name(it) => it.id.as_str().contains("loss"),
-        Expr::Attribute(it) => it.attr.as_str().contains("loss"),
-        _ => false,
-    })
 }
