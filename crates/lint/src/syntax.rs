@@ -16,7 +16,7 @@ pub(crate) use ruff_python_ast::{
 pub(crate) use ruff_python_parser::Parsed;
 pub(crate) use ruff_source_file::{LineIndex, OneIndexed};
 pub(crate) use search::{
-    ZERO, bool_literal, int_literal, is_same_place, mentions, statement_mentions, text_literal,
+    ZERO, bool_literal, int_literal, is_parameter, is_same_place, mentions, statement_mentions, text_literal,
 };
 
 use ruff_python_parser::{ParseOptions, parse_cells_unchecked, parse_unchecked_source};

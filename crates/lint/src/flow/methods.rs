@@ -90,7 +90,7 @@ impl<'a> Flow<'a, '_, '_> {
                 Value::Tensor(Tensor { graph: Graph::Unknown, place: Place::Host, ..Tensor::data() })
             }
             // `model.head.weight.clone()`, whatever the model is
-            "clone" | "detach" if is_parameter(object) => {
+            "clone" | "detach" if crate::syntax::is_parameter(object) => {
                 Value::Tensor(Tensor { size: Size::Array, ..Tensor::data() })
             }
             "argmax" | "argmin" | "argsort" => {
@@ -252,9 +252,4 @@ impl<'a> Flow<'a, '_, '_> {
         }
         Value::Unknown
     }
-}
-
-/// `x.weight`, `x.bias`, `x.grad`
-fn is_parameter(expr: &Expr) -> bool {
-    matches!(expr, Expr::Attribute(it) if matches!(it.attr.as_str(), "weight" | "bias" | "grad"))
 }

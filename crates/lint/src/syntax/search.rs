@@ -54,6 +54,11 @@ impl<'a> Visitor<'a> for Search<'_> {
     }
 }
 
+/// Whether an expression is named like a parameter or its gradient: `x.weight`, `x.bias`, `x.grad`.
+pub(crate) fn is_parameter(expr: &Expr) -> bool {
+    matches!(expr, Expr::Attribute(it) if matches!(it.attr.as_str(), "weight" | "bias" | "grad"))
+}
+
 /// The number that a literal is, a sign in front of it included.
 pub(crate) fn int_literal(expr: &Expr) -> Option<i64> {
     match expr {

@@ -30,9 +30,16 @@ impl<'a> Visitor<'a> for Mentions<'a> {
     }
 }
 
+/// One edit does it for all that a class stores; it stands at the first of it.
+pub(super) fn save_once<'a>(context: &Context<'a>, all: &[Stored<'a>], stored: &Stored<'a>) -> Option<Fix> {
+    let of_class: Vec<_> = all.iter().filter(|it| it.class == stored.class).collect();
+    let is_first = of_class.first().is_some_and(|first| std::ptr::eq(*first, stored));
+    is_first.then(|| save(context, &of_class)).flatten()
+}
+
 /// Saves all that a class stores, and lets backward take it from there. Only if the class saves nothing yet, everything is
 /// stored side by side, and nothing but backward reads it.
-pub(super) fn save<'a>(context: &Context<'a>, all: &[&Stored<'a>]) -> Option<Fix> {
+fn save<'a>(context: &Context<'a>, all: &[&Stored<'a>]) -> Option<Fix> {
     let (first, last) = (all.first()?, all.last()?);
     let (forward_id, ctx) = method(context, first.class, "forward")?;
     let (backward_id, backward_ctx) = method(context, first.class, "backward")?;

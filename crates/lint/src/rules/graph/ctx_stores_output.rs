@@ -53,7 +53,7 @@
 
 use super::{
     ctx_attributes::{Role, stored},
-    ctx_saving::save,
+    ctx_saving::save_once,
 };
 use crate::{
     context::Context,
@@ -76,10 +76,7 @@ pub(crate) static RULE: Rule = Rule {
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let all = stored(context);
     for it in all.iter().filter(|it| it.role == Role::Output) {
-        // One edit does it for the whole class; it stands at the first of what is stored.
-        let of_class: Vec<_> = all.iter().filter(|other| other.class == it.class).collect();
-        let is_first = of_class.first().is_some_and(|first| std::ptr::eq(*first, it));
-        let fix = if is_first { save(context, &of_class) } else { None };
+        let fix = save_once(context, &all, it);
         let severity = if context.is_test() { Severity::Info } else { Severity::Warning };
         let range = it.assignment.target.range().cover(it.assignment.expr.range());
         let message = format!(

@@ -44,7 +44,7 @@ use crate::{
     flow::value::{Graph, Place},
     names::{Definition, FunctionId},
     rule::{Framework, Rule},
-    syntax::{ast::Expr, mentions},
+    syntax::{is_parameter, mentions},
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -99,8 +99,6 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 
 /// Whether a network computed what is kept: what a data set gives may well lie on the host.
 fn is_made_by_model<'a>(context: &Context<'a>, keep: &Keep<'a>) -> bool {
-    let is_of_parameters = mentions(keep.kept, &|it| {
-        matches!(it, Expr::Attribute(it) if matches!(it.attr.as_str(), "weight" | "bias" | "grad"))
-    });
-    is_of_parameters || context.is_result_of(keep.at.function, keep.kept, &|call| context.is_forward(call))
+    mentions(keep.kept, &is_parameter)
+        || context.is_result_of(keep.at.function, keep.kept, &|call| context.is_forward(call))
 }

@@ -32,7 +32,7 @@
 //!
 //! ## When it is silent
 //! Nothing shows that tensors are at work in the `try`, or, for a variable that holds the exception of its own function, in the function;
-//! that variable is deleted, set to something else, returned or raised. only the last exception is kept; the handler raises it again; the list is emptied.
+//! that variable is deleted, set to something else, returned or raised; only the last exception is kept; the handler raises it again; the list is emptied.
 //!
 //! ## Fix
 //! `error.with_traceback(None)` keeps the exception without its frames; unsafe, because the traceback is lost.
