@@ -14,7 +14,7 @@ use crate::{
     rule::{Rule, rules},
     source::Source,
     suppress::Suppressions,
-    syntax::{TextRange, syntax_errors, with_deep_stack},
+    syntax::{ModModule, TextRange, empty_module, syntax_errors, with_deep_stack},
 };
 
 /// Which rules run.
@@ -76,40 +76,49 @@ const STACK: usize = 64 << 20;
 
 fn check_here(sources: &[Source], selection: &Selection, done: &(dyn Fn() + Sync)) -> Vec<Checked> {
     let modules = module_names(sources);
-    let parsed: Vec<_> = sources.par_iter().map(Source::parse).collect();
-    let names: Vec<Names<'_>> = parsed
+    let (trees, notes): (Vec<ModModule>, Vec<Notes>) = sources.par_iter().map(read).unzip();
+    let names: Vec<Names<'_>> = trees
         .par_iter()
         .zip(&modules)
-        .map(|(parsed, module)| {
-            let body = parsed.as_ref().map_or(&[][..], |it| &it.syntax().body);
-            with_deep_stack(|| collect(body, &module.name, module.is_package))
-        })
+        .map(|(tree, module)| with_deep_stack(|| collect(&tree.body, &module.name, module.is_package)))
         .collect();
     let (facts, project) = follow_project(&names);
+    let checked = run_rules(sources, &names, &facts, &project, notes, selection, done);
+    // They are millions of small blocks: one thread alone would be long giving them back, and nobody needs to wait for the trees.
+    facts.into_par_iter().for_each(drop);
+    names.into_par_iter().for_each(drop);
+    rayon::spawn(move || drop(trees));
+    checked
+}
+
+/// Runs the rules over what is known of each file.
+fn run_rules(
+    sources: &[Source],
+    names: &[Names<'_>],
+    facts: &[Facts<'_>],
+    project: &Project,
+    notes: Vec<Notes>,
+    selection: &Selection,
+    done: &(dyn Fn() + Sync),
+) -> Vec<Checked> {
     let nobody = Calling::default();
     // Who calls whom is asked before it is known.
     let calls: Vec<_> = (0..sources.len())
         .into_par_iter()
         .map(|it| {
             let file = FileId(it as u32);
-            FileCalls::of(&Context::new(&sources[it], file, &names[it], &facts[it], &project, &nobody))
+            FileCalls::of(&Context::new(&sources[it], file, &names[it], &facts[it], project, &nobody))
         })
         .collect();
     let calling = Calling::of(&calls);
     let rules: Vec<_> = selection.rules().collect();
-    (0..sources.len())
+    notes
         .into_par_iter()
-        .map(|index| {
-            let source = &sources[index];
-            let parsed = match &parsed[index] {
-                Ok(parsed) => parsed,
-                Err(problem) => {
-                    done();
-                    return Checked { problems: vec![problem.clone()], ..Checked::default() };
-                }
-            };
+        .enumerate()
+        .map(|(index, notes)| {
             let file = FileId(index as u32);
-            let context = Context::new(source, file, &names[index], &facts[index], &project, &calling);
+            let context =
+                Context::new(&sources[index], file, &names[index], &facts[index], project, &calling);
             let mut found = Vec::new();
             with_deep_stack(|| {
                 for rule in &rules {
@@ -117,13 +126,34 @@ fn check_here(sources: &[Source], selection: &Selection, done: &(dyn Fn() + Sync
                 }
             });
             found.sort_by_key(|it| (it.range.start(), it.range.end(), it.rule.code));
-            let mut problems = syntax_errors(parsed);
-            let (diagnostics, suppressed, wrong) = Suppressions::of(source, parsed).apply(found, selection);
+            let mut problems = notes.problems;
+            let (diagnostics, suppressed, wrong) = notes.suppressions.apply(found, selection);
             problems.extend(wrong);
             done();
             Checked { diagnostics, suppressed, problems }
         })
         .collect()
+}
+
+/// What is known of a file beside its tree.
+struct Notes {
+    /// Why it, or a part of it, could not be read.
+    problems: Vec<Problem>,
+    suppressions: Suppressions,
+}
+
+/// Parses a file. Its tokens, which take as much memory as its tree, are not kept; the tree is empty where there can be none.
+fn read(source: &Source) -> (ModModule, Notes) {
+    match source.parse() {
+        Ok(parsed) => {
+            let notes =
+                Notes { problems: syntax_errors(&parsed), suppressions: Suppressions::of(source, &parsed) };
+            (parsed.into_syntax(), notes)
+        }
+        Err(problem) => {
+            (empty_module(), Notes { problems: vec![problem], suppressions: Suppressions::default() })
+        }
+    }
 }
 
 /// Follows the code of all files, those that are imported before those that import them.

@@ -102,9 +102,9 @@ impl<'a> Context<'a> {
                 .scope(self.names.function(function).scope)
                 .names
                 .get(name)
-                .map_or(&[], |it| it.uses.as_slice()),
+                .map_or(&[], |it| &it.uses[..]),
             Root::SelfAttribute(_, name) | Root::Attribute(name) => {
-                self.names.attributes.get(name).map_or(&[], Vec::as_slice)
+                self.names.attributes.get(name).map_or(&[], |it| &it[..])
             }
             Root::Other => &[],
         }

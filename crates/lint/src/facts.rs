@@ -83,7 +83,7 @@ pub(crate) struct Call<'a> {
 /// What is called.
 pub(crate) enum Callee<'a> {
     /// Something imported: `torch.load`.
-    External(Path<'a>),
+    External(Box<Path<'a>>),
     /// A method of some object.
     Method {
         object: &'a Expr,

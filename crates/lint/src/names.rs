@@ -1,7 +1,10 @@
 //! What every name in a file means: scopes, what binds a name, how it is used, and what imports it stands for.
 
 mod collect;
+mod mentions;
 mod path;
+
+use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 
@@ -21,13 +24,24 @@ pub(crate) struct FunctionId(pub(crate) u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ClassId(pub(crate) u32);
 
-/// A loop of a file by its number.
+/// A loop of a file by its number. There are many places for one that may be missing, so that no number is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct LoopId(pub(crate) u32);
+pub(crate) struct LoopId(NonZeroU32);
 
 /// A scope of a file by its number; that of the module is number 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ScopeId(pub(crate) u32);
+
+impl LoopId {
+    /// That of the loop at a position of [`Names::loops`].
+    pub(crate) fn at(index: usize) -> Self {
+        Self(NonZeroU32::MIN.saturating_add(index as u32))
+    }
+
+    fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
 
 impl FunctionId {
     pub(crate) const MODULE: Self = Self(0);
@@ -44,7 +58,7 @@ pub(crate) struct Names<'a> {
     pub(crate) classes: Vec<Class<'a>>,
     pub(crate) loops: Vec<Loop<'a>>,
     /// Every mention of an attribute `….name`, by its name, whatever the object; methods that are called are not in it.
-    pub(crate) attributes: FxHashMap<&'a str, Vec<Use<'a>>>,
+    pub(crate) attributes: FxHashMap<&'a str, Box<[Use<'a>]>>,
     /// Everything that is imported anywhere in the file.
     pub(crate) imports: Vec<Path<'a>>,
     /// Functions, lambdas, classes and loops by where they are.
@@ -84,7 +98,7 @@ pub(crate) struct Name<'a> {
     pub(crate) definitions: Vec<Definition<'a>>,
     /// Where in `definitions` the first import is.
     pub(crate) import: Option<usize>,
-    pub(crate) uses: Vec<Use<'a>>,
+    pub(crate) uses: Box<[Use<'a>]>,
     /// Declared `global` or `nonlocal`: it belongs to another scope.
     pub(crate) elsewhere: Option<Elsewhere>,
 }
@@ -100,7 +114,7 @@ pub(crate) enum Elsewhere {
 #[derive(Clone)]
 pub(crate) enum Definition<'a> {
     /// `import a.b as name`, `from a import b as name`
-    Import(Path<'a>),
+    Import(Box<Path<'a>>),
     /// `name = value`, in this loop
     Value(&'a Expr, Option<LoopId>),
     /// `name += …`, `name: T`, part of an unpacking, `with … as name`, `except … as name`, a pattern
@@ -126,18 +140,13 @@ pub(crate) struct Use<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Usage<'a> {
     /// `x.name(…)`
-    Method {
-        name: &'a str,
-        call: &'a ast::ExprCall,
-    },
+    Method(&'a ast::ExprCall),
     /// `x.name`
     Attribute(&'a ast::ExprAttribute),
     /// `x[…]` read
     Item,
     /// `x[…].name(…)`
-    ItemMethod {
-        name: &'a str,
-    },
+    ItemMethod(&'a ast::ExprCall),
     /// `x[…] = …`
     ItemStored(&'a ast::ExprSubscript),
     /// `x[…] += …`
@@ -167,6 +176,14 @@ pub(crate) enum Usage<'a> {
     /// `del x`
     Deleted,
     Other,
+}
+
+/// The name of the method that a call calls; empty if it calls no method.
+pub(crate) fn method_name(call: &ast::ExprCall) -> &str {
+    match &*call.func {
+        Expr::Attribute(it) => it.attr.as_str(),
+        _ => "",
+    }
 }
 
 /// A function, a lambda, or the body of the module.
@@ -315,7 +332,7 @@ impl<'a> Names<'a> {
     }
 
     pub(crate) fn the_loop(&self, id: LoopId) -> &Loop<'a> {
-        &self.loops[id.0 as usize]
+        &self.loops[id.index()]
     }
 
     pub(crate) fn scope(&self, id: ScopeId) -> &Scope<'a> {
@@ -395,7 +412,8 @@ impl<'a> Names<'a> {
         };
         let name = self.name(scope, root)?;
         // A name with more than one import (`try: import a as x / except: import b as x`) means the first.
-        let Definition::Import(mut path) = *name.definitions.get(name.import?)? else { return None };
+        let Definition::Import(path) = name.definitions.get(name.import?)? else { return None };
+        let mut path = **path;
         for attribute in attributes.iter().rev() {
             path.push(attribute);
         }

@@ -8,7 +8,7 @@ use crate::{
         catalogue_is_module,
         value::{Class, FileId, Value},
     },
-    names::{ClassId, Definition, FunctionId, Names, Path, ScopeId, Usage, Use},
+    names::{ClassId, Definition, FunctionId, Names, Path, ScopeId, Usage, Use, method_name},
 };
 
 /// How far imports of imports and bases of bases are followed.
@@ -18,6 +18,8 @@ const HOPS: usize = 12;
 #[derive(Default)]
 pub(crate) struct Project {
     modules: FxHashMap<String, FileId>,
+    /// The first parts of their names: most imports are of something else.
+    roots: FxHashSet<String>,
     files: Vec<FileSummary>,
     /// Names of attributes that are emptied or given up somewhere: `….clear()`, `del ….x[i]`, `….x = []` outside `__init__`.
     pub(crate) emptied: FxHashSet<String>,
@@ -105,8 +107,8 @@ impl FileSummary {
 /// Whether one of these uses takes out again what was put into an attribute, or gives it a new value.
 fn empties(names: &Names<'_>, uses: &[Use<'_>]) -> bool {
     uses.iter().any(|it| match it.usage {
-        Usage::Method { name, .. } => {
-            matches!(name, "clear" | "pop" | "popleft" | "popitem" | "remove" | "discard")
+        Usage::Method(call) => {
+            matches!(method_name(call), "clear" | "pop" | "popleft" | "popitem" | "remove" | "discard")
         }
         Usage::ItemDeleted | Usage::Deleted => true,
         Usage::Stored => names.function(it.function).name != "__init__",
@@ -119,8 +121,9 @@ impl Project {
     pub(crate) fn of(modules: impl Iterator<Item = String>) -> Self {
         let modules: FxHashMap<String, FileId> =
             modules.enumerate().map(|(index, it)| (it, FileId(index as u32))).collect();
+        let roots = modules.keys().map(|it| it.split('.').next().unwrap_or(it).to_owned()).collect();
         let files = (0..modules.len()).map(|_| FileSummary::default()).collect();
-        Self { modules, files, emptied: FxHashSet::default() }
+        Self { modules, roots, files, emptied: FxHashSet::default() }
     }
 
     /// Adds what is known of a file.
@@ -136,9 +139,12 @@ impl Project {
 
     /// The file of the project that an import reads: the longest beginning of its dotted name that is a module.
     pub(crate) fn imported(&self, path: &Path<'_>) -> Option<FileId> {
+        if !self.may_know(path) {
+            return None;
+        }
         let mut path = *path;
         while !path.parts().is_empty() {
-            if let Some(file) = self.modules.get(&path.to_string()) {
+            if let Some(file) = self.modules.get(&path.dotted()) {
                 return Some(*file);
             }
             path.pop();
@@ -146,12 +152,17 @@ impl Project {
         None
     }
 
+    /// Whether a dotted name begins as one of the project does.
+    pub(crate) fn may_know(&self, path: &Path<'_>) -> bool {
+        self.roots.contains(path.first())
+    }
+
     /// What a dotted name means in the project; unknown if it is not of the project.
     pub(crate) fn lookup(&self, path: &Path<'_>) -> Value {
-        if self.modules.is_empty() {
+        if !self.may_know(path) {
             return Value::Unknown;
         }
-        self.lookup_text(&path.to_string(), HOPS)
+        self.lookup_text(&path.dotted(), HOPS)
     }
 
     fn lookup_text(&self, path: &str, hops: usize) -> Value {

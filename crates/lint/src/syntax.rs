@@ -46,6 +46,11 @@ impl Source {
     }
 }
 
+/// The tree of an empty file.
+pub(crate) fn empty_module() -> ModModule {
+    ModModule { node_index: ast::AtomicNodeIndex::NONE, range: TextRange::default(), body: ast::Suite::new() }
+}
+
 /// What is no Python, in order of place.
 pub(crate) fn syntax_errors(parsed: &Parsed<ModModule>) -> Vec<Problem> {
     let mut problems: Vec<_> = parsed

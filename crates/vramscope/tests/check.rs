@@ -55,6 +55,19 @@ fn the_current_directory_is_checked_where_nothing_is_named() {
 }
 
 #[test]
+fn rules_that_are_asked_for_are_shown_whatever_a_project_usually_shows() {
+    let source = "import torch\n\nfor batch in loader:\n    step = torch.compile(model)\n    step(batch)\n";
+    let dir = project(&[("a.py", source), ("vramscope.toml", "min-severity = \"error\"\n")]);
+    let (_, shown, _) = run(dir.path(), &["check", "--select", "LK601", "--format", "concise"]);
+    let (_, by_flag, _) =
+        run(dir.path(), &["check", "--select", "LK601", "--min-severity", "error", "--format", "concise"]);
+    let (_, usual, _) = run(dir.path(), &["check", "--format", "concise"]);
+    assert!(shown.contains("a.py:4"), "{shown}");
+    assert!(!by_flag.contains("a.py:4"), "{by_flag}");
+    assert!(!usual.contains("a.py:4"), "{usual}");
+}
+
+#[test]
 fn what_git_ignores_is_left_out_unless_wanted() {
     let dir = project(&[("a.py", ""), (".gitignore", "generated/\n"), ("generated/b.py", "")]);
     same(&run(dir.path(), &["check"]), (0, "nothing found in 1 file\n", ""));

@@ -4,7 +4,7 @@ use super::Context;
 use crate::{
     facts::{How, Keep, Root},
     flow::value::Graph,
-    names::{Definition, FunctionId, Usage},
+    names::{Definition, FunctionId, Usage, method_name},
     syntax::{
         Ranged,
         ast::{self, Expr},
@@ -21,9 +21,9 @@ impl<'a> Context<'a> {
             return true;
         }
         self.uses(keep.root).iter().any(|it| match it.usage {
-            Usage::Method { name, .. } | Usage::ItemMethod { name, .. } => {
+            Usage::Method(call) | Usage::ItemMethod(call) => {
                 matches!(
-                    name,
+                    method_name(call),
                     "clear" | "pop" | "popleft" | "popitem" | "remove" | "discard" | "get_nowait" | "reset"
                 )
             }

@@ -6,7 +6,7 @@ use super::{Context, first_name};
 use crate::{
     facts::{Call, Callee, Keep, Position, Root},
     flow::value::Value,
-    names::{Definition, FunctionId, LoopId, LoopNode, ScopeId, Usage},
+    names::{Definition, FunctionId, LoopId, LoopNode, ScopeId, Usage, method_name},
     syntax::{
         Ranged,
         ast::{self, Expr},
@@ -262,7 +262,7 @@ impl<'a> Context<'a> {
         };
         // What is emptied again is used only while tracing.
         let is_emptied = self.uses(keep.root).iter().any(|it| match it.usage {
-            Usage::Method { name, .. } => matches!(name, "clear" | "pop" | "popleft" | "popitem"),
+            Usage::Method(call) => matches!(method_name(call), "clear" | "pop" | "popleft" | "popitem"),
             Usage::Deleted | Usage::ItemDeleted => true,
             _ => false,
         });

@@ -44,7 +44,7 @@ impl<'a> Context<'a> {
         let has_inner_loop = self.names.loops.iter().enumerate().any(|(inner, it)| {
             it.parent == Some(id)
                 && !it.node.body().is_empty()
-                && self.repetition_in(LoopId(inner as u32)).is_some()
+                && self.repetition_in(LoopId::at(inner)).is_some()
         });
         self.repetition_in(id).is_some() && !is_over_epochs && !has_inner_loop
     }
@@ -99,7 +99,7 @@ impl<'a> Context<'a> {
             Expr::Attribute(attribute) => {
                 self.names.attributes.get(attribute.attr.as_str()).is_some_and(|uses| {
                     uses.iter().any(|it| {
-                        matches!(it.usage, Usage::Stored | Usage::Augmented | Usage::Method { .. })
+                        matches!(it.usage, Usage::Stored | Usage::Augmented | Usage::Method(_))
                             && whole.contains_range(it.expr.range())
                     })
                 })
@@ -158,7 +158,7 @@ impl<'a> Context<'a> {
 /// Whether an object may be another after this: a method of it is called, or an attribute of it set.
 fn is_change(usage: &Usage<'_>) -> bool {
     match usage {
-        Usage::Method { .. } => true,
+        Usage::Method(_) => true,
         Usage::Attribute(it) => it.ctx == ast::ExprContext::Store,
         _ => false,
     }

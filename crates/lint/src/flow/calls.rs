@@ -58,11 +58,11 @@ impl<'a> Flow<'a, '_, '_> {
     fn callee(&mut self, func: &'a Expr) -> Callee<'a> {
         let scope = self.frame().scope;
         if let Some(path) = self.names.path(scope, func) {
-            return match self.project.lookup(&path) {
+            return match self.look_up(&path) {
                 Value::Function(file, id) => Callee::Function(file, id),
                 Value::Type(class) => Callee::Class(class),
                 Value::Object(class) => Callee::Object(Value::Object(class)),
-                _ => Callee::External(path),
+                _ => Callee::External(Box::new(path)),
             };
         }
         match func {
@@ -89,7 +89,7 @@ impl<'a> Flow<'a, '_, '_> {
     fn result(&mut self, callee: &Callee<'a>, call: &'a ast::ExprCall, arguments: &[Value]) -> Value {
         match callee {
             Callee::External(path) => {
-                let path = path.to_string();
+                let path = path.dotted();
                 self.imported(&path, call, arguments)
             }
             Callee::Class(Class::External(path)) => {

@@ -154,7 +154,7 @@ impl<'a> Flow<'a, '_, '_> {
     fn attribute(&mut self, expr: &'a Expr, it: &'a ast::ExprAttribute) -> Value {
         let scope = self.frame().scope;
         if let Some(path) = self.names.path(scope, expr) {
-            let found = self.project.lookup(&path);
+            let found = self.look_up(&path);
             return if found.is_unknown() { catalogue::constant(&path) } else { found };
         }
         let object = self.value(&it.value);

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     facts::{Branch, Facts, FunctionFacts, Grad, Position},
-    names::{ClassId, Definition, FunctionId, FunctionNode, LoopId, Names, ScopeId, ScopeKind},
+    names::{ClassId, Definition, FunctionId, FunctionNode, LoopId, Names, Path, ScopeId, ScopeKind},
     project::Project,
     syntax::{
         Ranged,
@@ -41,6 +41,7 @@ pub(crate) fn follow<'a>(file: FileId, names: &Names<'a>, project: &Project) -> 
         names,
         project,
         facts: Facts { functions: vec![FunctionFacts::default(); names.functions.len()], ..Facts::default() },
+        looked_up: FxHashMap::default(),
         progress: vec![Progress::NotYet; names.functions.len()],
         frames: Vec::new(),
         quiet: false,
@@ -53,10 +54,10 @@ pub(crate) fn follow<'a>(file: FileId, names: &Names<'a>, project: &Project) -> 
     let is_called = |id: FunctionId| {
         let function = names.function(id);
         let uses = match function.class {
-            Some(_) => names.attributes.get(function.name).map(Vec::as_slice),
+            Some(_) => names.attributes.get(function.name).map(|it| &it[..]),
             None => names
                 .name(names.function(function.parent.unwrap_or(id)).scope, function.name)
-                .map(|it| it.uses.as_slice()),
+                .map(|it| &it.uses[..]),
         };
         uses.is_some_and(|it| !it.is_empty()) || function.name.is_empty()
     };
@@ -100,6 +101,7 @@ pub(crate) struct Flow<'a, 'n, 'p> {
     names: &'n Names<'a>,
     project: &'p Project,
     facts: Facts<'a>,
+    looked_up: FxHashMap<Path<'a>, Value>,
     progress: Vec<Progress>,
     /// The functions that are being followed, from the outermost caller in.
     frames: Vec<Frame<'a>>,
@@ -267,11 +269,19 @@ impl<'a> Flow<'a, '_, '_> {
         }
     }
 
-    fn project_instance(&self, path: &crate::names::Path<'_>) -> Value {
+    fn project_instance(&self, path: &Path<'_>) -> Value {
         match self.project.lookup(path) {
             Value::Type(class) => Value::Object(class),
             _ => Value::Unknown,
         }
+    }
+
+    /// What an imported thing is in the project. The same few are asked for again and again.
+    fn look_up(&mut self, path: &Path<'a>) -> Value {
+        if !self.project.may_know(path) {
+            return Value::Unknown;
+        }
+        self.looked_up.entry(*path).or_insert_with(|| self.project.lookup(path)).clone()
     }
 
     /// What a name holds here.
@@ -298,8 +308,8 @@ impl<'a> Flow<'a, '_, '_> {
         for definition in owner_scope.names.get(name).into_iter().flat_map(|it| &it.definitions) {
             match definition {
                 Definition::Import(path) => {
-                    let found = self.project.lookup(path);
-                    return if found.is_unknown() { Value::External(path.to_string().into()) } else { found };
+                    let found = self.look_up(path);
+                    return if found.is_unknown() { Value::External(path.dotted().into()) } else { found };
                 }
                 Definition::Function(id) => return Value::Function(self.file, *id),
                 Definition::Class(id) => return Value::Type(Class::Project(self.file, *id)),
@@ -387,5 +397,5 @@ fn is_static(node: FunctionNode<'_>) -> bool {
 
 /// Whether a dotted name is that of a class of modules.
 pub(crate) fn catalogue_is_module(path: &str) -> bool {
-    catalogue::is_module_class(&crate::names::Path::of(path))
+    catalogue::is_module_class(&Path::of(path))
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Class, ClassId, Definition, Elsewhere, Function, FunctionId, FunctionNode, Item, Loop, LoopId, LoopNode,
-    Names, Path, Scope, ScopeId, ScopeKind, Usage, Use,
+    Names, Path, Scope, ScopeId, ScopeKind, Usage, Use, mentions::Mentions,
 };
 use crate::syntax::{
     TextRange,
@@ -44,7 +44,8 @@ pub(crate) fn collect<'a>(body: &'a [Stmt], module: &'a str, is_package: bool) -
         in_loop: None,
         parents: Vec::new(),
         statement: None,
-        uses: Vec::new(),
+        uses: Mentions::default(),
+        attributes: Mentions::default(),
     };
     collector.visit_body(body);
     collector.finish()
@@ -60,19 +61,22 @@ struct Collector<'a> {
     parents: Vec<&'a Expr>,
     statement: Option<&'a Stmt>,
     /// Uses of names with the scope in which they stand: what they mean is known only when all scopes are.
-    uses: Vec<(ScopeId, &'a str, Use<'a>)>,
+    uses: Mentions<'a, (ScopeId, &'a str)>,
+    attributes: Mentions<'a, &'a str>,
 }
 
 impl<'a> Collector<'a> {
     fn finish(self) -> Names<'a> {
         let mut names = self.names;
-        for (scope, name, one_use) in self.uses {
-            if let Some(owner) = names.scope_of(scope, name)
-                && let Some(entry) = names.scopes[owner.0 as usize].names.get_mut(name)
-            {
-                entry.uses.push(one_use);
+        let found = self.uses.by_owner(|(scope, name)| Some((names.scope_of(scope, name)?, name)));
+        // What the answer is made of is no longer needed to find it.
+        let found: Vec<_> = found.collect();
+        for ((scope, name), uses) in found {
+            if let Some(entry) = names.scopes[scope.0 as usize].names.get_mut(name) {
+                entry.uses = uses;
             }
         }
+        names.attributes = self.attributes.by_owner(Some).collect();
         names
     }
 
@@ -88,6 +92,10 @@ impl<'a> Collector<'a> {
         let entry = scope.names.entry(name).or_default();
         if entry.import.is_none() && matches!(definition, Definition::Import(_)) {
             entry.import = Some(entry.definitions.len());
+        }
+        if entry.definitions.is_empty() {
+            // Most names have no other.
+            entry.definitions.reserve_exact(1);
         }
         entry.definitions.push(definition);
     }
@@ -169,7 +177,7 @@ impl<'a> Collector<'a> {
     }
 
     fn in_loop(&mut self, node: LoopNode<'a>) -> Option<LoopId> {
-        let id = LoopId(self.names.loops.len() as u32);
+        let id = LoopId::at(self.names.loops.len());
         self.names.loops.push(Loop { node, parent: self.in_loop, function: self.function, trains: false });
         self.names.by_range.insert(node.range(), Item::Loop(id));
         if let Some(target) = node.target() {
@@ -181,7 +189,7 @@ impl<'a> Collector<'a> {
     fn marks_training(&mut self) {
         let mut at = self.in_loop;
         while let Some(id) = at {
-            let it = &mut self.names.loops[id.0 as usize];
+            let it = &mut self.names.loops[id.index()];
             it.trains = true;
             at = it.parent;
         }
@@ -197,7 +205,7 @@ impl<'a> Collector<'a> {
         match outwards.next() {
             Some(Expr::Attribute(attribute)) => match outwards.next() {
                 Some(Expr::Call(call)) if is_same(&call.func, self.parents.last().unwrap_or(&expr)) => {
-                    Usage::Method { name: attribute.attr.as_str(), call }
+                    Usage::Method(call)
                 }
                 _ => Usage::Attribute(attribute),
             },
@@ -211,7 +219,7 @@ impl<'a> Collector<'a> {
                     (Some(callee @ Expr::Attribute(attribute)), Some(Expr::Call(call)))
                         if is_same(&call.func, callee) =>
                     {
-                        Usage::ItemMethod { name: attribute.attr.as_str() }
+                        Usage::ItemMethod(call)
                     }
                     _ => Usage::Item,
                 },
@@ -259,10 +267,10 @@ impl<'a> Collector<'a> {
             let dotted = alias.name.as_str();
             self.names.imports.push(Path::of(dotted));
             if let Some(name) = &alias.asname {
-                self.define(name.as_str(), Definition::Import(Path::of(dotted)));
+                self.define(name.as_str(), Definition::Import(Box::new(Path::of(dotted))));
             } else {
                 let root = dotted.split('.').next().unwrap_or(dotted);
-                self.define(root, Definition::Import(Path::of(root)));
+                self.define(root, Definition::Import(Box::new(Path::of(root))));
             }
         }
     }
@@ -284,7 +292,7 @@ impl<'a> Collector<'a> {
             path.push(alias.name.as_str());
             self.names.imports.push(path);
             let name = alias.asname.as_ref().unwrap_or(&alias.name);
-            self.define(name.as_str(), Definition::Import(path));
+            self.define(name.as_str(), Definition::Import(Box::new(path)));
         }
     }
 }
@@ -421,7 +429,8 @@ impl<'a> Visitor<'a> for Collector<'a> {
         match expr {
             Expr::Name(it) => {
                 let usage = self.usage(expr, it.ctx);
-                self.uses.push((self.scope, it.id.as_str(), self.use_of(expr, usage)));
+                let one_use = self.use_of(expr, usage);
+                self.uses.add((self.scope, it.id.as_str()), one_use);
                 return;
             }
             Expr::Attribute(it) => {
@@ -434,7 +443,7 @@ impl<'a> Visitor<'a> for Collector<'a> {
                 } else {
                     let usage = self.usage(expr, it.ctx);
                     let one_use = self.use_of(expr, usage);
-                    self.names.attributes.entry(it.attr.as_str()).or_default().push(one_use);
+                    self.attributes.add(it.attr.as_str(), one_use);
                 }
             }
             Expr::Lambda(it) => {

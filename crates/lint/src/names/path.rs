@@ -1,12 +1,15 @@
 //! Dotted names after imports are resolved.
 
-use std::fmt;
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+};
 
 /// How many parts are kept of a dotted name; what is deeper is nothing that anybody knows.
 const PARTS: usize = 12;
 
 /// `torch.nn.functional.relu` in parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Path<'a> {
     parts: [&'a str; PARTS],
     length: usize,
@@ -54,14 +57,34 @@ impl<'a> Path<'a> {
         self.parts.get(..self.length).unwrap_or(&[])
     }
 
+    /// As it is written.
+    pub(crate) fn dotted(&self) -> String {
+        self.parts().join(".")
+    }
+
     /// Takes the last part off.
     pub(crate) fn pop(&mut self) {
         self.length = self.length.saturating_sub(1);
     }
 }
 
+impl PartialEq for Path<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        // What was taken off again is still there behind the end.
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for Path<'_> {}
+
+impl Hash for Path<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
+}
+
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.parts().join("."))
+        f.write_str(&self.dotted())
     }
 }

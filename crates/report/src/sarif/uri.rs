@@ -5,11 +5,14 @@ use serde_json::{Value, json};
 /// Where a file is: from the root of the checkout, or absolutely.
 pub(super) fn artifact(file: &str) -> Value {
     let path = file.replace('\\', "/");
-    let is_drive = path.as_bytes().get(1) == Some(&b':');
+    let (drive, below) = path.split_at_checked(2).unwrap_or_default();
+    let is_drive = drive.ends_with(':')
+        && drive.starts_with(|it: char| it.is_ascii_alphabetic())
+        && below.starts_with('/');
     if path.starts_with('/') {
         json!({ "uri": format!("file://{}", encoded(&path)) })
     } else if is_drive {
-        json!({ "uri": format!("file:///{}", encoded(&path)) })
+        json!({ "uri": format!("file:///{drive}{}", encoded(below)) })
     } else {
         json!({ "uri": encoded(path.strip_prefix("./").unwrap_or(&path)), "uriBaseId": "%SRCROOT%" })
     }
@@ -40,6 +43,9 @@ mod tests {
             ("/tmp/x.py", "file:///tmp/x.py"),
             ("src\\x.py", "src/x.py"),
             ("100%.py", "100%25.py"),
+            ("C:\\src\\x.py", "file:///C:/src/x.py"),
+            ("a:b.py", "a%3Ab.py"),
+            ("a::b.py", "a%3A%3Ab.py"),
         ] {
             assert_eq!(artifact(path)["uri"], uri);
         }

@@ -121,6 +121,8 @@ impl Wanted {
             Some(Least::Info) => Severity::Info,
             Some(Least::Warning) => Severity::Warning,
             Some(Least::Error) => Severity::Error,
+            // Who names rules wants to see what they find, whatever a project usually shows.
+            None if !args.select.is_empty() => Severity::Info,
             None => settings.min_severity.unwrap_or(Severity::Info),
         };
         let is_of_interest = |rule: &Rule| rule.severity >= least;

@@ -4,7 +4,7 @@ use crate::{
     context::{Context, holds_name},
     facts::Assignment,
     flow::value::{Class, Size, Value},
-    names::{ClassId, Definition, FunctionId, Usage},
+    names::{ClassId, Definition, FunctionId, Usage, method_name},
     syntax::{
         Ranged,
         ast::{self, Expr},
@@ -134,7 +134,7 @@ fn is_used_as_tensor<'a>(
     usage: Usage<'a>,
 ) -> bool {
     match usage {
-        Usage::Method { name, .. } => TENSOR_METHODS.contains(&name),
+        Usage::Method(call) => TENSOR_METHODS.contains(&method_name(call)),
         Usage::Attribute(it) => matches!(it.attr.as_str(), "is_cuda" | "requires_grad" | "is_sparse"),
         Usage::Argument(call) => {
             let is_first = call.arguments.args.first().is_some_and(|it| it.range() == expr.range());

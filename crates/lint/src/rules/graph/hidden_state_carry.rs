@@ -47,7 +47,7 @@ use crate::{
     facts::Keep,
     fix::{Applicability, Edit, Fix},
     flow::value::{Graph, Value},
-    names::Usage,
+    names::{Usage, method_name, Use},
     rule::{Framework, Rule},
     syntax::{Ranged, ast::Expr, bool_literal, is_same_place},
 };
@@ -68,7 +68,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         // Only what is passed to a network goes on from it as a state does; `x = x * 2` is arithmetic within a step.
         let Expr::Call(_) = keep.kept else { continue };
         // `hidden.detach_()`
-        if context.uses(keep.root).iter().any(|it| matches!(it.usage, Usage::Method { name: "detach_", .. })) {
+        let is_detached = |it: &Use<'_>| matches!(it.usage, Usage::Method(call) if method_name(call) == "detach_");
+        if context.uses(keep.root).iter().any(is_detached) {
             continue;
         }
         let retains = context.calls_named("backward").find(|call| {

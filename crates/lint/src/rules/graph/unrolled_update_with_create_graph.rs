@@ -41,7 +41,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     facts::{Call, How, Root},
     fix::{Applicability, Fix},
-    names::{LoopId, Usage},
+    names::{method_name, LoopId, Usage},
     rule::{Framework, Rule},
     syntax::{
         Ranged,
@@ -126,7 +126,7 @@ fn update_of<'a>(context: &Context<'a>, call: &Call<'a>, the_loop: LoopId) -> Op
     }
     let is_only_shown = |usage: Usage<'_>| match usage {
         Usage::Stored => true,
-        Usage::Method { name, .. } => matches!(name, "detach" | "item" | "tolist" | "numel" | "size"),
+        Usage::Method(call) => matches!(method_name(call), "detach" | "item" | "tolist" | "numel" | "size"),
         Usage::Attribute(it) => matches!(it.attr.as_str(), "shape" | "data" | "dtype" | "device"),
         Usage::Argument(call) => matches!(&*call.func, Expr::Name(it) if it.id.as_str() == "print"),
         _ => false,

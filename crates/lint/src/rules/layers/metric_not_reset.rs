@@ -44,7 +44,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     facts::Root,
     fix::{Applicability, Edit, Fix},
-    names::{Definition, FunctionId, LoopId, Path, Usage},
+    names::{method_name, Use, Definition, FunctionId, LoopId, Path, Usage},
     rule::{Framework, Rule},
     syntax::{
         ast::{self, Expr, Stmt},
@@ -89,7 +89,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let root = Root::Name(name.0, name.1);
         let is_reset = || {
             context.uses(root).iter().any(|it| match it.usage {
-                Usage::Method { name, .. } => name == "reset",
+                Usage::Method(call) => method_name(call) == "reset",
                 // Handed on: to a function that may reset it, into a collection.
                 Usage::Argument(_) | Usage::Gathered | Usage::Returned | Usage::Assigned | Usage::Iterated => true,
                 _ => false,
@@ -99,10 +99,10 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         if is_reset() {
             continue;
         }
+        let fed_by = |it: &Use<'_>, call| Some((call, outer_loop(context, it.function, it.in_loop, name.0)?));
         let fed = context.uses(root).iter().find_map(|it| match it.usage {
-            Usage::Method { name: "update" | "forward", call } | Usage::Called(call) => {
-                Some((call, outer_loop(context, it.function, it.in_loop, name.0)?))
-            }
+            Usage::Method(call) if matches!(method_name(call), "update" | "forward") => fed_by(it, call),
+            Usage::Called(call) => fed_by(it, call),
             _ => None,
         });
         let Some((call, outer)) = fed else { continue };

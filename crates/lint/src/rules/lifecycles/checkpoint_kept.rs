@@ -118,7 +118,7 @@ fn last_use_of<'a>(context: &Context<'a>, call: &Call<'a>) -> Option<TextSize> {
 
 /// A loop in the same function that trains and begins after a place.
 fn training_after(context: &Context<'_>, call: &Call<'_>, place: TextSize) -> Option<LoopId> {
-    (0..context.names.loops.len() as u32).map(LoopId).find(|id| {
+    (0..context.names.loops.len()).map(LoopId::at).find(|id| {
         let it = context.names.the_loop(*id);
         let trains = it.trains
             || context.is_over_data(*id)

@@ -101,7 +101,7 @@ fn is_short(context: &Context<'_>, call: &Call<'_>) -> bool {
     dumps
         && !loops
             .filter(|(_, it)| it.function == function)
-            .any(|(index, _)| context.rounds(LoopId(index as u32)) == Rounds::Data)
+            .any(|(index, _)| context.rounds(LoopId::at(index)) == Rounds::Data)
 }
 
 fn is_off(call: &Call<'_>) -> bool {

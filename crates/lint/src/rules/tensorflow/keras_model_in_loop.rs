@@ -42,7 +42,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     facts::{Callee, Root},
     fix::{Applicability, Edit, Fix},
-    names::Usage,
+    names::{Usage, method_name},
     rule::{Framework, Rule},
     syntax::{
         Ranged,
@@ -79,7 +79,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let node = context.names.the_loop(id).node;
         let uses = context.uses(Root::Name(call.at.function, name.id.as_str()));
         let is_used = uses.iter().any(|it| {
-            matches!(it.usage, Usage::Method { name: "fit" | "train_on_batch" | "predict" | "evaluate" | "fit_generator", .. })
+            matches!(it.usage, Usage::Method(call) if matches!(method_name(call), "fit" | "train_on_batch" | "predict" | "evaluate" | "fit_generator"))
                 && node.range().contains_range(it.expr.range())
         });
         let is_kept = uses.iter().any(|it| match it.usage {

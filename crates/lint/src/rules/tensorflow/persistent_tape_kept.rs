@@ -41,7 +41,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     facts::{Call, Root},
     fix::{Applicability, Edit, Fix},
-    names::{FunctionId, Usage, Use},
+    names::{method_name, FunctionId, Usage, Use},
     rule::{Framework, Rule},
     syntax::{
         Ranged,
@@ -70,7 +70,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let uses = context.uses(Root::Name(call.at.function, name));
         let is_here = |it: &&Use<'_>| it.function == call.at.function;
         let is_known = |it: &Use<'_>| {
-            matches!(it.usage, Usage::Method { .. } | Usage::Stored | Usage::Deleted)
+            matches!(it.usage, Usage::Method(_) | Usage::Stored | Usage::Deleted)
         };
         // Another tape of the same name, or one that is passed on: not to be judged.
         let is_only = uses.iter().filter(|it| matches!(it.usage, Usage::Stored)).count() == 1;
@@ -80,7 +80,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let gradients: Vec<_> = uses
             .iter()
             .filter_map(|it| match it.usage {
-                Usage::Method { name, call } if name != "watch" => Some((it, name, call)),
+                Usage::Method(call) if method_name(call) != "watch" => Some((it, method_name(call), call)),
                 _ => None,
             })
             .collect();

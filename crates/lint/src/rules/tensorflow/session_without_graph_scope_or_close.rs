@@ -47,7 +47,7 @@ use crate::{
     context::{Context, Repetition},
     diagnostic::{Diagnostic, Severity},
     facts::Root,
-    names::Usage,
+    names::{Usage, method_name},
     rule::{Framework, Rule},
     syntax::ast::{Expr, Stmt},
 };
@@ -82,7 +82,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         // Of a global session others may take care.
         let is_let_go = owner != call.at.function
             || context.uses(Root::Name(owner, name.id.as_str())).iter().any(|it| match it.usage {
-                Usage::Method { name, .. } => matches!(name, "close" | "__exit__"),
+                Usage::Method(call) => matches!(method_name(call), "close" | "__exit__"),
                 Usage::Returned | Usage::Gathered | Usage::Assigned | Usage::Argument(_) | Usage::Other => true,
                 _ => false,
             });
