@@ -6,7 +6,7 @@ use crate::{
     facts::{Hook, How, Keep, Root},
     flow::value::{Graph, Size, Value},
     names::{Definition, FunctionId, LoopId},
-    syntax::{ast::Expr, is_same_place, mentions},
+    syntax::{TextRange, ast::Expr, is_same_place, mentions},
 };
 
 /// A keep that matters, and why.
@@ -80,6 +80,11 @@ impl<'a> Context<'a> {
     /// Whether a keep within a function matters by itself, so that a rule reports its line.
     pub(crate) fn has_case_in(&self, function: FunctionId) -> bool {
         self.all_cases().iter().any(|it| it.keep.at.function == function)
+    }
+
+    /// Whether a keep in a part of the source matters by itself.
+    pub(crate) fn has_case_within(&self, range: TextRange) -> bool {
+        self.all_cases().iter().any(|it| range.contains_range(it.keep.range))
     }
 
     fn all_cases(&self) -> &[Case<'a>] {
