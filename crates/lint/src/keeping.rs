@@ -41,12 +41,12 @@ pub(crate) fn kept_parameters(
         }
         let parameters = function.parameters().skip(1).map(|it| it.parameter.name.as_str());
         for (position, name) in parameters.enumerate() {
-            if carries(names, function.scope, keep.kept, name, HOPS) {
-                kept.entry(id).or_default().push(KeptParameter {
-                    name: name.to_owned(),
-                    position,
-                    attribute: attribute.to_owned(),
-                });
+            if !carries(names, function.scope, keep.kept, name, HOPS) {
+                continue;
+            }
+            let all = kept.entry(id).or_default();
+            if !all.iter().any(|it| it.position == position) {
+                all.push(KeptParameter { name: name.to_owned(), position, attribute: attribute.to_owned() });
             }
         }
     }
@@ -57,8 +57,8 @@ pub(crate) fn kept_parameters(
 fn grows(names: &Names<'_>, keep: &Keep<'_>, attribute: &str) -> bool {
     let adds = match keep.how {
         How::Append | How::Extend | How::Accumulate | How::Concatenate => true,
-        How::SetItem => keep.key.is_some_and(|it| !it.is_literal_expr()),
-        How::Update | How::Chain | How::SetAttribute => false,
+        // A place for each key is a store, not a total: that is the matter of other rules.
+        How::SetItem | How::Update | How::Chain | How::SetAttribute => false,
     };
     let is_bounded = keep.before.as_group().is_some_and(|it| it.is_bounded);
     let records = matches!(keep.at.grad, Grad::On | Grad::AsCaller);

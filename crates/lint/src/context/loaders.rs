@@ -94,7 +94,12 @@ impl<'a> Context<'a> {
             let is_target = target.is_some_and(|target| {
                 mentions(target, &|it| matches!(it, Expr::Name(it) if it.id.as_str() == name))
             });
-            is_target && self.loader_iterated(function, iterable).is_some()
+            let is_loader = || {
+                let is_list = matches!(iterable, Expr::Name(it) if it.id.as_str().contains("batches"));
+                self.loader_iterated(function, iterable).is_some()
+                    || name == "batch" && !is_list && self.is_over_data(id) && self.imports("torch")
+            };
+            is_target && is_loader()
         })
     }
 

@@ -59,7 +59,7 @@
 //! it is given.
 //!
 //! ## When it is silent
-//! The code of the meter is not in sight, or it detaches, takes numbers out or asks for the type; its class derives from one that
+//! The code of the meter is not in sight (timm's `AverageMeter` is known), or it detaches, takes numbers out or asks for the type; its class derives from one that
 //! is not in sight (metrics of torchmetrics and ignite detach by themselves). The meter is made or reset in each round, or what it
 //! gathered goes into a backward pass. Where all that is known to reach the meter is such tensors and its class is in the same file,
 //! LK101 or LK102 report the line in the meter; as mending it helps every caller, that line is the better one, and the callers are
@@ -79,7 +79,6 @@ use crate::{
     facts::{Call, Root},
     fix::{Applicability, Edit, Fix},
     flow::value::{Class, FileId, Graph, Size, Value},
-    keeping::KeptParameter,
     names::{Definition, FunctionId, LoopId, Usage},
     rule::{Framework, Rule},
     syntax::{Ranged, ast::Expr, is_same_place, mentions},
@@ -97,7 +96,14 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for call in &context.facts.calls {
-        let Some((meter, Value::Object(class), name)) = call.method() else { continue };
+        let Some((meter, value, name)) = call.method() else { continue };
+        if name == "update"
+            && let Some(passed) = call.argument("val", 0)
+            && is_known_meter(context, call.at.function, meter)
+        {
+            found.extend(passes(context, call, meter, None, ("val", "sum"), passed));
+        }
+        let Value::Object(class) = value else { continue };
         let Some((file, method)) = context.project.method(class, name) else { continue };
         let kept = context.project.kept_parameters(file, method);
         if kept.is_empty() || call.has_unpacking() || !is_all_in_sight(context, class) {
@@ -105,7 +111,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         }
         for parameter in kept {
             let Some(passed) = call.argument(&parameter.name, parameter.position) else { continue };
-            found.extend(passes(context, call, meter, (file, method), parameter, passed));
+            let names = (parameter.name.as_str(), parameter.attribute.as_str());
+            found.extend(passes(context, call, meter, Some((file, method)), names, passed));
         }
     }
 }
@@ -115,8 +122,8 @@ fn passes<'a>(
     context: &Context<'a>,
     call: &Call<'a>,
     meter: &'a Expr,
-    (file, method): (FileId, FunctionId),
-    parameter: &'a KeptParameter,
+    method: Option<(FileId, FunctionId)>,
+    (parameter, attribute): (&'a str, &'a str),
     passed: &'a Expr,
 ) -> Option<Diagnostic> {
     let value = call.value_of(passed);
@@ -127,10 +134,10 @@ fn passes<'a>(
         return None;
     }
     let repetition = context.repetition_at(&call.at)?;
-    let is_reported_there = file == context.file && context.has_case_in(method);
+    let is_reported_there = method.is_some_and(|(file, id)| file == context.file && context.has_case_in(id));
     if is_reported_there
         || !outlives(context, call, meter, repetition)
-        || goes_backward(context, call.at.function, meter, &parameter.attribute)
+        || goes_backward(context, call.at.function, meter, attribute)
     {
         return None;
     }
@@ -150,8 +157,8 @@ fn passes<'a>(
         }
         _ => diagnostic.because(format!("`{}` runs again and again", context.names.function(call.at.function).name)),
     };
-    let (name, attribute) = (call.last_name(), &parameter.attribute);
-    let diagnostic = diagnostic.because(format!("`{name}` adds `{}` to `self.{attribute}` as it is", parameter.name));
+    let name = call.last_name();
+    let diagnostic = diagnostic.because(format!("`{name}` adds `{parameter}` to `self.{attribute}` as it is"));
     let diagnostic = match release {
         Release::Kept => {
             diagnostic.because("no backward pass is seen to free the graph behind it, so all activations of the step stay")
@@ -167,6 +174,15 @@ fn passes<'a>(
         _ => "pass `.detach()` of it, or `.item()`",
     };
     Some(diagnostic.advise(advice).fixed_by(detach(context, call, passed, value, release)))
+}
+
+/// Meters of libraries whose `update(val, n)` adds `val` to a sum as it is.
+const METERS: &[&str] = &["timm.utils.AverageMeter", "timm.utils.metrics.AverageMeter"];
+
+/// Whether a name or an attribute of `self` is such a meter.
+fn is_known_meter<'a>(context: &Context<'a>, function: FunctionId, meter: &'a Expr) -> bool {
+    let Some(Expr::Call(made)) = context.only_value(function, meter) else { return false };
+    context.path(function, &made.func).is_some_and(|path| METERS.iter().any(|it| path.is(it)))
 }
 
 /// Whether all code of a class is in sight: what a base that is not does around its methods is not known.

@@ -137,11 +137,13 @@ fn left_behind<'a>(context: &Context<'a>, assignment: &'a Assignment<'a>) -> Opt
     let has_graph = graph >= Graph::Likely
         && !tensor.nodes.is_empty()
         && context.release(&assignment.value, at) == Release::Kept;
-    let is_large = !matches!(tensor.size, Size::Scalar | Size::Indices);
-    let is_on_device = tensor.place == Place::Device
-        || tensor.place != Place::Host
-            && context.is_result_of(at.function, assignment.expr, &|it| context.runs_network(it));
-    if !has_graph && !(is_large && is_on_device) || is_part_of_model(context, at.function) {
+    let is_of_network = || context.is_result_of(at.function, assignment.expr, &|it| runs_network(context, it));
+    let is_large_on_device = match (tensor.place, tensor.size) {
+        (Place::Host, _) | (_, Size::Scalar | Size::Indices) => false,
+        (Place::Device, Size::Array) => true,
+        _ => is_of_network(),
+    };
+    if !has_graph && !is_large_on_device || is_part_of_model(context, at.function) {
         return None;
     }
     let name = target.id.as_str();
@@ -200,7 +202,12 @@ fn is_heavy<'a>(context: &Context<'a>, call: &Call<'a>) -> bool {
         Callee::Method { value: Value::Object(class), name, .. } => context.project.method(class, name).is_some(),
         _ => false,
     };
-    context.runs_network(call) || is_of_project && is_named_so() && is_given_network()
+    runs_network(context, call) || is_of_project && is_named_so() && is_given_network()
+}
+
+/// Whether a call runs a network, by its type or its name.
+fn runs_network<'a>(context: &Context<'a>, call: &Call<'a>) -> bool {
+    context.runs_network(call) || context.is_forward(call)
 }
 
 /// `name = None` behind a loop.
