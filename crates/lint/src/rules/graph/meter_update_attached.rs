@@ -155,19 +155,22 @@ fn passes<'a>(
         Repetition::Data(id) | Repetition::Loop(id) => {
             diagnostic.because_of(context.head(id), format!("`{meter}` outlives every round of this loop"))
         }
-        _ => diagnostic.because(format!("`{}` runs again and again", context.names.function(call.at.function).name)),
+        _ => diagnostic
+            .because(format!("`{}` runs again and again", context.names.function(call.at.function).name)),
     };
     let name = call.last_name();
-    let diagnostic = diagnostic.because(format!("`{name}` adds `{parameter}` to `self.{attribute}` as it is"));
+    let diagnostic =
+        diagnostic.because(format!("`{name}` adds `{parameter}` to `self.{attribute}` as it is"));
     let diagnostic = match release {
-        Release::Kept => {
-            diagnostic.because("no backward pass is seen to free the graph behind it, so all activations of the step stay")
-        }
-        Release::Released => {
-            diagnostic.because("its backward pass frees the activations; what stays is the tensor and graph nodes on the host")
-        }
-        Release::Unknown => diagnostic
-            .because("a backward pass happens here or where this leads to; whether it frees the graph is not seen"),
+        Release::Kept => diagnostic.because(
+            "no backward pass is seen to free the graph behind it, so all activations of the step stay",
+        ),
+        Release::Released => diagnostic.because(
+            "its backward pass frees the activations; what stays is the tensor and graph nodes on the host",
+        ),
+        Release::Unknown => diagnostic.because(
+            "a backward pass happens here or where this leads to; whether it frees the graph is not seen",
+        ),
     };
     let advice = match tensor.size {
         Size::Array => "pass `.detach()` of it",
@@ -217,7 +220,12 @@ fn is_reset_in<'a>(context: &Context<'a>, id: LoopId, meter: &'a Expr) -> bool {
 }
 
 /// Whether what the meter gathered goes into a backward pass: then its graph is wanted.
-fn goes_backward<'a>(context: &Context<'a>, function: FunctionId, meter: &'a Expr, attribute: &'a str) -> bool {
+fn goes_backward<'a>(
+    context: &Context<'a>,
+    function: FunctionId,
+    meter: &'a Expr,
+    attribute: &'a str,
+) -> bool {
     let is_read = |expr: &Expr| {
         mentions(expr, &|it| match it {
             Expr::Attribute(it) => is_same_place(&it.value, meter),
@@ -249,7 +257,9 @@ fn detach<'a>(
     value: &Value,
     release: Release,
 ) -> Option<Fix> {
-    if !matches!(value, Value::Tensor(_)) || matches!(passed, Expr::Starred(_) | Expr::Await(_) | Expr::Named(_)) {
+    if !matches!(value, Value::Tensor(_))
+        || matches!(passed, Expr::Starred(_) | Expr::Await(_) | Expr::Named(_))
+    {
         return None;
     }
     let is_proven = context.graph(value, &call.at) == Graph::Attached

@@ -90,7 +90,10 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 &RULE,
                 Severity::Info,
                 call.expr,
-                format!("if anything fails before `{name}` is removed, the hook stays on `{}`", context.text(object)),
+                format!(
+                    "if anything fails before `{name}` is removed, the hook stays on `{}`",
+                    context.text(object)
+                ),
             )
             .because_of(removal, "it is removed here only, and not in a `finally`")
             .advise("remove it in the `finally` of a `try` around what runs with it")
@@ -105,7 +108,8 @@ fn removal_of<'a>(context: &Context<'a>, call: &Call<'a>) -> Option<(&'a str, &'
     let scope = context.names.scope(context.scope(call.at.function));
     let of_name = |name: &'a str| {
         let entry = scope.names.get(name)?;
-        let is_only = entry.elsewhere.is_none() && matches!(entry.definitions.as_slice(), [Definition::Value(..)]);
+        let is_only =
+            entry.elsewhere.is_none() && matches!(entry.definitions.as_slice(), [Definition::Value(..)]);
         is_only.then_some(entry.uses.as_slice())
     };
     if let Some(name) = call.name_of_result() {
@@ -173,7 +177,7 @@ fn removed_in_loop<'a>(context: &Context<'a>, function: FunctionId, uses: &[Use<
 fn for_over<'a>(block: &'a [Stmt], iterable: &Expr) -> Option<&'a Stmt> {
     let around = block.iter().find(|it| it.range().contains_range(iterable.range()))?;
     if let Stmt::For(it) = around
-        && std::ptr::eq(&*it.iter, iterable)
+        && it.iter.range() == iterable.range()
     {
         let removes = match it.body.as_slice() {
             [Stmt::Expr(only)] => {
@@ -202,7 +206,10 @@ fn is_made_here<'a>(context: &Context<'a>, function: FunctionId, object: &'a Exp
 fn may_fail(context: &Context<'_>, statements: &[Stmt]) -> bool {
     let runs = |call: &Call<'_>| {
         !HOOK_METHODS.contains(&call.last_name())
-            && !matches!(call.last_name(), "append" | "print" | "len" | "isinstance" | "dict" | "list" | "set")
+            && !matches!(
+                call.last_name(),
+                "append" | "print" | "len" | "isinstance" | "dict" | "list" | "set"
+            )
     };
     statements.iter().any(|it| {
         context.calls_within(it.range()).any(runs)

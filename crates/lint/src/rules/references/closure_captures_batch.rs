@@ -100,7 +100,12 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn report<'a>(context: &Context<'a>, place: crate::syntax::TextRange, keeper: &str, held: &'a Expr) -> Diagnostic {
+fn report<'a>(
+    context: &Context<'a>,
+    place: crate::syntax::TextRange,
+    keeper: &str,
+    held: &'a Expr,
+) -> Diagnostic {
     let keeper = if keeper == "the list" { keeper.to_owned() } else { format!("`{keeper}`") };
     let message = format!("{keeper} keeps a function or task that holds `{}`", context.text(held));
     Diagnostic::new(&RULE, Severity::Info, place, message)
@@ -109,7 +114,8 @@ fn report<'a>(context: &Context<'a>, place: crate::syntax::TextRange, keeper: &s
 fn advise(diagnostic: Diagnostic, keep: &Keep<'_>) -> Diagnostic {
     let is_task = matches!(keep.kept, Expr::Call(it) if matches!(&*it.func, Expr::Attribute(it) if it.attr.as_str() == "submit"));
     if is_task {
-        diagnostic.advise("wait for some tasks before more are handed in, and let go of futures that are done")
+        diagnostic
+            .advise("wait for some tasks before more are handed in, and let go of futures that are done")
     } else {
         diagnostic.advise("let it hold numbers or an index instead of the batch")
     }
@@ -150,15 +156,22 @@ fn is_large_argument<'a>(context: &Context<'a>, call: &Call<'a>, argument: &'a E
 }
 
 /// What a lambda refers to of the call of the function around it.
-fn captured<'a>(context: &Context<'a>, function: FunctionId, lambda: &'a ast::ExprLambda) -> Option<&'a Expr> {
+fn captured<'a>(
+    context: &Context<'a>,
+    function: FunctionId,
+    lambda: &'a ast::ExprLambda,
+) -> Option<&'a Expr> {
     let own = context.names.function_at(lambda.range)?;
     // The names of a module belong to it, not to the lambda.
     if function == FunctionId::MODULE {
         return None;
     }
     let names = &context.names.scope(context.scope(function)).names;
-    let uses = names.iter().filter(|(name, _)| is_parameter_for_batch(context, function, name)).flat_map(|(_, it)| &it.uses);
-    uses.filter(|it| it.function == own).map(|it| it.expr).min_by_key(|it| it.start())
+    let uses = names
+        .iter()
+        .filter(|(name, _)| is_parameter_for_batch(context, function, name))
+        .flat_map(|(_, it)| &it.uses);
+    uses.filter(|it| it.function == own).map(|it| it.expr).min_by_key(Ranged::start)
 }
 
 /// Whether a name of a function is a tensor that it is given, or the batch that a framework gives it.
@@ -172,7 +185,12 @@ fn is_parameter_for_batch(context: &Context<'_>, function: FunctionId, name: &st
 }
 
 /// Whether a name stands for a batch of the loop around, or a tensor.
-fn is_held<'a>(context: &Context<'a>, function: FunctionId, innermost: Option<LoopId>, expr: &'a Expr) -> bool {
+fn is_held<'a>(
+    context: &Context<'a>,
+    function: FunctionId,
+    innermost: Option<LoopId>,
+    expr: &'a Expr,
+) -> bool {
     context.value_of_name(function, expr).is_some_and(is_large)
         || matches!(expr, Expr::Name(_) | Expr::Subscript(_))
             && context.is_batch_of_loop(function, innermost, expr)
@@ -180,6 +198,7 @@ fn is_held<'a>(context: &Context<'a>, function: FunctionId, innermost: Option<Lo
 
 fn is_large(value: &Value) -> bool {
     value.tensor_within().is_some_and(|it| {
-        !matches!(it.size, Size::Scalar | Size::Indices) && (it.size == Size::Array || it.place == Place::Device)
+        !matches!(it.size, Size::Scalar | Size::Indices)
+            && (it.size == Size::Array || it.place == Place::Device)
     })
 }

@@ -52,12 +52,15 @@ use std::collections::BTreeMap;
 use crate::{
     context::{Context, Release},
     diagnostic::{Diagnostic, Severity},
-    facts::{Assignment, Call, Callee},
+    facts::{Assignment, Call, Callee, Root},
     fix::{Applicability, Edit, Fix},
     flow::value::{Class, Graph, Place, Size, Value},
     names::{Definition, FunctionId, LoopId, LoopNode, Usage},
     rule::{Framework, Rule},
-    syntax::{Ranged, TextSize, ast::{Expr, Stmt}},
+    syntax::{
+        Ranged, TextRange, TextSize,
+        ast::{Expr, Stmt},
+    },
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -91,16 +94,33 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             }
         }
     }
+    if left.is_empty() {
+        return;
+    }
+    let mut heavy: Vec<&Call<'_>> = context.facts.calls.iter().filter(|it| is_heavy(context, it)).collect();
+    heavy.sort_by_key(|it| it.expr.start());
     for (id, mut left) in left {
-        let the_loop = context.names.the_loop(id);
-        let after = context.statements_after(the_loop.function, the_loop.node.range());
-        let calls = after.into_iter().flat_map(|it| context.calls_within(it.range()));
-        let Some(heavy) = calls.into_iter().find(|it| it.at.function == the_loop.function && is_heavy(context, it)) else {
-            continue;
-        };
+        let Some(heavy) = first_after(context, id, &heavy) else { continue };
         left.sort_by_key(|it| it.assignment.target.start());
         found.extend(report(context, id, &left, heavy));
     }
+}
+
+/// How many calls are looked at that stand behind a loop, but may stand on another way than it.
+const NEAR: usize = 32;
+
+/// The first of these calls, in their order, that may run once a loop has ended.
+fn first_after<'m, 'a>(context: &Context<'a>, id: LoopId, calls: &[&'m Call<'a>]) -> Option<&'m Call<'a>> {
+    let the_loop = context.names.the_loop(id);
+    let whole = the_loop.node.range();
+    let behind = calls.get(calls.partition_point(|it| it.expr.start() < whole.end())..)?;
+    let candidates: Vec<&Call<'a>> =
+        behind.iter().copied().filter(|it| it.at.function == the_loop.function).take(NEAR).collect();
+    if candidates.is_empty() {
+        return None;
+    }
+    let after = context.statements_after(the_loop.function, whole);
+    candidates.into_iter().find(|call| after.iter().any(|it| it.range().contains_range(call.expr.range())))
 }
 
 fn report(context: &Context<'_>, id: LoopId, left: &[Left<'_>], heavy: &Call<'_>) -> Option<Diagnostic> {
@@ -111,7 +131,8 @@ fn report(context: &Context<'_>, id: LoopId, left: &[Left<'_>], heavy: &Call<'_>
         more => format!("`{}` and {} others", first.name, more.len()),
     };
     let (holds, its) = if others.is_empty() { ("holds", "its") } else { ("hold", "their") };
-    let graph = if left.iter().any(|it| it.has_graph) { format!(", with {its} graph,") } else { String::new() };
+    let graph =
+        if left.iter().any(|it| it.has_graph) { format!(", with {its} graph,") } else { String::new() };
     let message = format!(
         "{names} still {holds} what the last round computed{graph} while `{}` runs",
         context.text(&*heavy.expr.func)
@@ -137,10 +158,13 @@ fn left_behind<'a>(context: &Context<'a>, assignment: &'a Assignment<'a>) -> Opt
     let has_graph = graph >= Graph::Likely
         && !tensor.nodes.is_empty()
         && context.release(&assignment.value, at) == Release::Kept;
-    let is_of_network = || context.is_result_of(at.function, assignment.expr, &|it| runs_network(context, it));
+    let is_of_network =
+        || context.is_result_of(at.function, assignment.expr, &|it| runs_network(context, it));
     let is_large_on_device = match (tensor.place, tensor.size) {
         (Place::Host, _) | (_, Size::Scalar | Size::Indices) => false,
-        (Place::Device, Size::Array) => true,
+        // What goes backward is a number; the base of a view is held by others.
+        _ if tensor.is_view || context.reaches_backward(Root::Name(at.function, target.id.as_str())) => false,
+        (Place::Device, Size::Array) => !assignment.expr.is_subscript_expr(),
         _ => is_of_network(),
     };
     if !has_graph && !is_large_on_device || is_part_of_model(context, at.function) {
@@ -199,7 +223,9 @@ fn is_heavy<'a>(context: &Context<'a>, call: &Call<'a>) -> bool {
     let is_given_network = || call.arguments.iter().any(|it| context.is_module(it));
     let is_of_project = match &call.callee {
         Callee::Function(..) => true,
-        Callee::Method { value: Value::Object(class), name, .. } => context.project.method(class, name).is_some(),
+        Callee::Method { value: Value::Object(class), name, .. } => {
+            context.project.method(class, name).is_some()
+        }
         _ => false,
     };
     runs_network(context, call) || is_of_project && is_named_so() && is_given_network()
@@ -219,19 +245,20 @@ fn reset_behind(context: &Context<'_>, id: LoopId, names: &[&str]) -> Option<Fix
     if !context.is_alone_on_its_lines(statement) {
         return None;
     }
-    let looks_at_names = ["locals", "vars", "exec", "eval"].into_iter().any(|it| {
-        context.calls_to_builtin(it).any(|it| it.at.function == the_loop.function)
-    });
+    let looks_at_names = ["locals", "vars", "exec", "eval"]
+        .into_iter()
+        .any(|it| context.calls_to_builtin(it).any(|it| it.at.function == the_loop.function));
     let is_safe = the_loop.function != FunctionId::MODULE && the_loop.parent.is_none() && !looks_at_names;
     let applicability = if is_safe { Applicability::Safe } else { Applicability::Unsafe };
     let lines = context.whole_lines(statement);
-    let text = format!("{}{} = None{}", context.indentation(statement), names.join(" = "), context.end_of_line());
+    let text =
+        format!("{}{} = None{}", context.indentation(statement), names.join(" = "), context.end_of_line());
     let edit = Edit::insert(TextSize::from(u32::from(lines.end())), text);
     Some(Fix::new(applicability, "let go of what the last round computed", vec![edit]))
 }
 
 /// The statement at a place, however deep.
-fn statement_at<'a>(block: &'a [Stmt], place: crate::syntax::TextRange) -> Option<&'a Stmt> {
+fn statement_at(block: &[Stmt], place: TextRange) -> Option<&Stmt> {
     let around = block.iter().find(|it| it.range().contains_range(place))?;
     if around.range() == place {
         return Some(around);

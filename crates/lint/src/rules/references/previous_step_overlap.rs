@@ -41,7 +41,7 @@
 use crate::{
     context::{Context, Release},
     diagnostic::{Diagnostic, Severity},
-    facts::{Call, Position},
+    facts::{Call, Callee, Position},
     flow::value::{Class, Graph},
     names::{Definition, LoopId, Usage},
     rule::{Framework, Rule},
@@ -67,7 +67,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let Some(the_loop) = context.loop_around(call.at.in_loop) else { continue };
         let Some(name) = call.name_of_result() else { continue };
         if seen.last() == Some(&the_loop)
-            || !(context.runs_network(call) || context.is_forward(call))
+            || !runs_network(context, call)
             || context.may_be_another_in(the_loop, &call.expr.func)
             || context.repetition_in(the_loop).is_none()
             || !holds_graph(context, call)
@@ -102,8 +102,9 @@ fn holds_graph(context: &Context<'_>, call: &Call<'_>) -> bool {
 /// Whether the loop, or what calls it, works with gradients, or another rule has the same to say.
 fn is_for_gradients<'a>(context: &Context<'a>, call: &Call<'a>, the_loop: LoopId) -> bool {
     let function = call.at.function;
-    let is_part_of_model =
-        context.class_around(function).is_some_and(|it| context.is_module_class(&Class::Project(context.file, it)));
+    let is_part_of_model = context
+        .class_around(function)
+        .is_some_and(|it| context.is_module_class(&Class::Project(context.file, it)));
     is_part_of_model
         || context.training_loop(Some(the_loop)).is_some()
         || context.wants_gradients(function, Some(the_loop))
@@ -133,7 +134,9 @@ fn is_held_until_next<'a>(
         _ => it.expr.start() < assigned,
     });
     let is_only = entry.definitions.iter().all(|it| match it {
-        Definition::Value(value, _) => !whole.contains_range(value.range()) || value.range() == call.expr.range(),
+        Definition::Value(value, _) => {
+            !whole.contains_range(value.range()) || value.range() == call.expr.range()
+        }
         Definition::Other(range) => !whole.contains_range(*range),
         _ => false,
     });
@@ -147,4 +150,17 @@ fn is_putting(call: &ast::ExprCall) -> bool {
         &*call.func,
         ast::Expr::Attribute(it) if matches!(it.attr.as_str(), "append" | "extend" | "add" | "insert" | "put" | "update")
     )
+}
+
+/// Whether a call runs a network, by its type, or by the name of what a caller passes.
+fn runs_network<'a>(context: &Context<'a>, call: &Call<'a>) -> bool {
+    let is_passed = || match &*call.expr.func {
+        ast::Expr::Name(it) => {
+            let entry = context.names.scope(context.scope(call.at.function)).names.get(it.id.as_str());
+            entry.is_some_and(|it| matches!(it.definitions.as_slice(), [Definition::Parameter(_)]))
+        }
+        _ => false,
+    };
+    let is_by_name = matches!(call.callee, Callee::Unknown) && context.is_forward(call);
+    context.runs_network(call) || is_by_name && is_passed()
 }

@@ -106,17 +106,21 @@ fn what_is_unfinished<'a>(context: &Context<'a>, keep: &Keep<'a>) -> Option<&'st
         }
         Expr::Call(made) => {
             let call = context.calls_within(made.range()).find(|it| std::ptr::eq(it.expr, made))?;
-            let arguments: Vec<&'a Expr> =
-                made.arguments.args.iter().chain(made.arguments.keywords.iter().map(|it| &it.value)).collect();
+            let arguments: Vec<&'a Expr> = made
+                .arguments
+                .args
+                .iter()
+                .chain(made.arguments.keywords.iter().map(|it| &it.value))
+                .collect();
             if is_iter(context, call) {
                 let [over] = arguments.as_slice() else { return None };
                 return is_same_loader(context, keep, over).then_some("what its loader has read ahead");
             }
             let (file, id) = generator(context, call)?;
             let is_generator = file == context.file && context.names.function(id).is_generator;
-            let is_given_batch = arguments.iter().any(|it| {
-                call.value_of(it).tensor_within().is_some() || is_batch(context, keep, it)
-            });
+            let is_given_batch = arguments
+                .iter()
+                .any(|it| call.value_of(it).tensor_within().is_some() || is_batch(context, keep, it));
             (is_generator && is_given_batch).then_some("the batch that it was called with")
         }
         _ => None,
@@ -128,10 +132,7 @@ fn is_iter(context: &Context<'_>, call: &Call<'_>) -> bool {
 }
 
 /// The function of the project that a call runs.
-fn generator(
-    context: &Context<'_>,
-    call: &Call<'_>,
-) -> Option<(FileId, FunctionId)> {
+fn generator(context: &Context<'_>, call: &Call<'_>) -> Option<(FileId, FunctionId)> {
     match &call.callee {
         Callee::Function(file, id) => Some((*file, *id)),
         Callee::Method { value: Value::Object(class), name, .. } => context.project.method(class, name),
@@ -143,7 +144,9 @@ fn generator(
 fn is_same_loader<'a>(context: &Context<'a>, keep: &Keep<'a>, over: &'a Expr) -> bool {
     let is_loader = match context.loader(keep.at.function, over) {
         Some(_) => true,
-        None => matches!(over, Expr::Call(made) if context.calls_to(LOADERS).any(|it| std::ptr::eq(it.expr, made))),
+        None => {
+            matches!(over, Expr::Call(made) if context.calls_to(LOADERS).any(|it| std::ptr::eq(it.expr, made)))
+        }
     };
     let around = context.names.loops_from(keep.at.in_loop);
     let is_another = around.into_iter().any(|id: LoopId| context.may_be_another_in(id, over));

@@ -85,7 +85,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     search.visit_body(context.body_of(FunctionId::MODULE));
     let measured: Vec<&Call<'_>> = context.calls_to(MEASURES).collect();
     for (left, right) in search.found {
-        let is_misread = match (measured_by(context, &measured, left), measured_by(context, &measured, right)) {
+        let is_misread = match (measured_by(context, &measured, left), measured_by(context, &measured, right))
+        {
             (Some(_), None) => int_literal(right) == Some(0),
             (None, Some(_)) => int_literal(left) == Some(0),
             (Some(a), Some(b)) => {
@@ -96,7 +97,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             (None, None) => false,
         };
         if is_misread {
-            let place = crate::syntax::TextRange::new(left.start().min(right.start()), left.end().max(right.end()));
+            let place =
+                crate::syntax::TextRange::new(left.start().min(right.start()), left.end().max(right.end()));
             found.push(
                 Diagnostic::new(
                     &RULE,
@@ -144,7 +146,9 @@ fn multiplies(context: &Context<'_>, call: &Call<'_>) -> bool {
         Callee::Object(Value::Object(class @ Class::External(path))) => {
             let last = path.rsplit('.').next().unwrap_or("");
             context.is_module_class(class)
-                && !["Conv", "Norm", "Loss", "Pool", "ReLU", "Dropout", "Embedding"].iter().any(|it| last.contains(it))
+                && !["Conv", "Norm", "Loss", "Pool", "ReLU", "Dropout", "Embedding"]
+                    .iter()
+                    .any(|it| last.contains(it))
         }
         Callee::Object(value) => context.is_module(value),
         _ => false,
@@ -152,8 +156,13 @@ fn multiplies(context: &Context<'_>, call: &Call<'_>) -> bool {
 }
 
 /// The call that an expression is, or that gave a name its only value.
-fn measured_by<'a, 'm>(context: &Context<'a>, measured: &'m [&'m Call<'a>], expr: &'a Expr) -> Option<&'m Call<'a>> {
-    let is_that = |expr: &Expr, call: &Call<'a>| matches!(expr, Expr::Call(it) if std::ptr::eq(it, call.expr));
+fn measured_by<'a, 'm>(
+    context: &Context<'a>,
+    measured: &'m [&'m Call<'a>],
+    expr: &'a Expr,
+) -> Option<&'m Call<'a>> {
+    let is_that =
+        |expr: &Expr, call: &Call<'a>| matches!(expr, Expr::Call(it) if std::ptr::eq(it, call.expr));
     if let Some(call) = measured.iter().find(|it| is_that(expr, it)) {
         return Some(call);
     }
@@ -208,7 +217,10 @@ impl<'a> Visitor<'a> for Search<'a> {
             Stmt::Assert(it) => self.compared(&it.test),
             Stmt::If(it) => {
                 self.compared(&it.test);
-                it.elif_else_clauses.iter().filter_map(|it| it.test.as_ref()).for_each(|it| self.compared(it));
+                it.elif_else_clauses
+                    .iter()
+                    .filter_map(|it| it.test.as_ref())
+                    .for_each(|it| self.compared(it));
             }
             Stmt::Expr(it) => {
                 if let Expr::Call(call) = &*it.value {
