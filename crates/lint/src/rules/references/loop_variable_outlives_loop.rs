@@ -160,13 +160,16 @@ fn left_behind<'a>(context: &Context<'a>, assignment: &'a Assignment<'a>) -> Opt
         && context.release(&assignment.value, at) == Release::Kept;
     let is_of_network =
         || context.is_result_of(at.function, assignment.expr, &|it| runs_network(context, it));
-    let is_large_on_device = match (tensor.place, tensor.size) {
-        (Place::Host, _) | (_, Size::Scalar | Size::Indices) => false,
-        // What goes backward is a number; the base of a view is held by others.
-        _ if tensor.is_view || context.reaches_backward(Root::Name(at.function, target.id.as_str())) => false,
-        (Place::Device, Size::Array) => !assignment.expr.is_subscript_expr(),
-        _ => is_of_network(),
-    };
+    // What goes backward is a number; an item may be one; the base of a view is held by others.
+    let is_item = matches!(assignment.expr, Expr::Subscript(it) if !it.value.is_call_expr());
+    let is_small =
+        is_item || tensor.is_view || context.reaches_backward(Root::Name(at.function, target.id.as_str()));
+    let is_large_on_device = !is_small
+        && match (tensor.place, tensor.size) {
+            (Place::Host, _) | (_, Size::Scalar | Size::Indices) => false,
+            (Place::Device, Size::Array) => true,
+            _ => is_of_network(),
+        };
     if !has_graph && !is_large_on_device || is_part_of_model(context, at.function) {
         return None;
     }
@@ -202,7 +205,6 @@ fn left_behind<'a>(context: &Context<'a>, assignment: &'a Assignment<'a>) -> Opt
         _ => None,
     });
     let is_last = last.max() == Some(assignment.expr.start());
-    // A break ends the loop on purpose with this round's values; they are few.
     (is_of_loop && is_last && !is_let_go && context.repetition_in(id).is_some())
         .then_some((id, Left { assignment, name, has_graph }))
 }
