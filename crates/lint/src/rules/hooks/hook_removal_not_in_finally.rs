@@ -234,6 +234,9 @@ fn wrap(context: &Context<'_>, between: &[Stmt], removal: &Stmt) -> Option<Fix> 
     let indentation = context.indentation(removal);
     let step = if indentation.starts_with('\t') { "\t" } else { "    " };
     let line = context.end_of_line();
+    if line == "\r" {
+        return None;
+    }
     let text = format!(
         "{indentation}try:{line}{}{indentation}finally:{line}{}",
         indented(inner, step),
