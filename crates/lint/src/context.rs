@@ -1,5 +1,6 @@
 //! What a rule may look at: the facts of one file, and judgements that several rules need.
 
+mod afterwards;
 mod bounds;
 mod caches;
 mod cases;
@@ -36,9 +37,10 @@ use crate::{
 pub(crate) use cases::{Case, Kind, is_called_loss, is_copy};
 pub(crate) use compiled::Compiled;
 pub(crate) use each_step::EachStep;
+pub(crate) use edits::blocks_of;
 pub(crate) use gradients::Release;
 pub(crate) use loaders::{LOADERS, Loader, Workers};
-pub(crate) use objects::{first_name, is_done_once};
+pub(crate) use objects::{HOOK_METHODS, first_name, is_done_once};
 pub(crate) use repetition::{Repetition, Rounds};
 pub(crate) use returns::holds_name;
 pub(crate) use text::needs_parentheses;

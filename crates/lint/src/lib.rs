@@ -11,6 +11,7 @@ mod facts;
 mod fix;
 mod fixing;
 mod flow;
+mod keeping;
 mod modules;
 mod names;
 mod project;

@@ -8,6 +8,7 @@ use crate::{
         catalogue_is_module,
         value::{Class, FileId, Value},
     },
+    keeping::{KeptParameter, kept_parameters},
     names::{ClassId, Definition, FunctionId, Names, Path, ScopeId, Usage, Use, method_name},
 };
 
@@ -31,6 +32,8 @@ pub(crate) struct FileSummary {
     exports: FxHashMap<String, Export>,
     functions: Vec<Value>,
     classes: Vec<ClassSummary>,
+    /// What its methods keep of what they are called with.
+    kept: FxHashMap<FunctionId, Vec<KeptParameter>>,
     /// Attributes that it empties.
     emptied: Vec<String>,
 }
@@ -94,6 +97,7 @@ impl FileSummary {
             exports,
             functions: facts.functions.iter().map(|it| it.returns.clone()).collect(),
             classes,
+            kept: kept_parameters(names, facts),
             emptied: names
                 .attributes
                 .iter()
@@ -206,6 +210,11 @@ impl Project {
     /// What a function returns.
     pub(crate) fn returns(&self, file: FileId, id: FunctionId) -> Value {
         self.file(file).and_then(|it| it.functions.get(id.0 as usize)).cloned().unwrap_or_default()
+    }
+
+    /// The parameters that a method puts into its object, with their graphs.
+    pub(crate) fn kept_parameters(&self, file: FileId, id: FunctionId) -> &[KeptParameter] {
+        self.file(file).and_then(|it| it.kept.get(&id)).map_or(&[], Vec::as_slice)
     }
 
     /// The class and its bases in the project, and the dotted names of those that are not of it.

@@ -6,7 +6,7 @@ use crate::{
     facts::{Hook, How, Keep, Root},
     flow::value::{Graph, Size, Value},
     names::{Definition, FunctionId, LoopId},
-    syntax::{ast::Expr, is_same_place, mentions},
+    syntax::{TextRange, ast::Expr, is_same_place, mentions},
 };
 
 /// A keep that matters, and why.
@@ -73,9 +73,22 @@ impl Case<'_> {
 impl<'a> Context<'a> {
     /// The keeps that matter, of one kind.
     pub(crate) fn cases(&self, kind: Kind) -> impl Iterator<Item = Case<'a>> {
-        let all = self.cases.get_or_init(|| self.facts.keeps.iter().filter_map(|it| self.case(it)).collect());
-        let of_kind: Vec<Case<'a>> = all.iter().filter(|it| it.kind == kind).copied().collect();
+        let of_kind: Vec<Case<'a>> = self.all_cases().iter().filter(|it| it.kind == kind).copied().collect();
         of_kind.into_iter()
+    }
+
+    /// Whether a keep within a function matters by itself, so that a rule reports its line.
+    pub(crate) fn has_case_in(&self, function: FunctionId) -> bool {
+        self.all_cases().iter().any(|it| it.keep.at.function == function)
+    }
+
+    /// Whether a keep in a part of the source matters by itself.
+    pub(crate) fn has_case_within(&self, range: TextRange) -> bool {
+        self.all_cases().iter().any(|it| range.contains_range(it.keep.range))
+    }
+
+    fn all_cases(&self) -> &[Case<'a>] {
+        self.cases.get_or_init(|| self.facts.keeps.iter().filter_map(|it| self.case(it)).collect())
     }
 
     fn case(&self, keep: &'a Keep<'a>) -> Option<Case<'a>> {

@@ -147,7 +147,7 @@ impl<'a> Context<'a> {
 }
 
 /// The blocks of a compound statement.
-fn blocks_of(statement: &Stmt) -> Vec<&[Stmt]> {
+pub(crate) fn blocks_of(statement: &Stmt) -> Vec<&[Stmt]> {
     match statement {
         Stmt::FunctionDef(it) => vec![&it.body],
         Stmt::ClassDef(it) => vec![&it.body],

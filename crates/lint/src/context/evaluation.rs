@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::{
-    facts::{Call, Callee},
+    facts::{Call, Callee, Grad},
     flow::value::{Class, Graph, Value},
     names::{Definition, FunctionId, LoopId, LoopNode},
     syntax::{Ranged, TextSize, ast::Expr, is_same_place},
@@ -64,6 +64,49 @@ impl<'a> Context<'a> {
                 });
             !is_elsewhere
         })
+    }
+
+    /// Whether the loop evaluates the network: it was put into that mode before, or the function is named so and records for sure.
+    pub(crate) fn evaluates(&self, call: &Call<'a>, the_loop: LoopId) -> bool {
+        let function = call.at.function;
+        let is_object = matches!(call.callee, Callee::Object(_));
+        // In the loop itself it may be put into that mode, too.
+        let by_mode = self.is_evaluating(function, &call.expr.func, call.expr.start());
+        let is_in_mode_of_training = ["train"].into_iter().flat_map(|it| self.calls_named(it)).any(|it| {
+            it.at.function == function
+                && self.names.the_loop(the_loop).node.range().contains_range(it.expr.range())
+        });
+        let name = self.names.function(function).name.to_ascii_lowercase();
+        let by_name = is_object
+            && self.grad(&call.at) == Grad::On
+            && name.split('_').any(|it| {
+                matches!(
+                    it,
+                    "eval"
+                        | "evaluate"
+                        | "evaluation"
+                        | "val"
+                        | "validate"
+                        | "validation"
+                        | "predict"
+                        | "infer"
+                        | "inference"
+                )
+            });
+        (by_mode || by_name) && !is_in_mode_of_training
+    }
+
+    /// Whether something unseen may turn recording off: an unknown decorator, or Lightning, which calls the methods of its classes so.
+    pub(crate) fn is_wrapped(&self, function: FunctionId) -> bool {
+        let has_decorator = self.names.functions_from(function).any(|it| {
+            self.names.function(it).node.decorators().iter().any(|it| {
+                !matches!(&it.expression, Expr::Name(it) if matches!(it.id.as_str(), "staticmethod" | "classmethod"))
+            })
+        });
+        let is_of_lightning = self.class_around(function).is_some_and(|it| {
+            self.derives_from(it, &["LightningModule", "Callback", "LightningDataModule", "Trainer"])
+        });
+        has_decorator || is_of_lightning
     }
 }
 

@@ -1,11 +1,14 @@
 //! Data loaders: what is one, how it was made, whether it has worker processes.
 
-use super::{Context, repetition::words_of};
+use super::{Context, objects::first_name, repetition::words_of};
 use crate::{
     facts::Call,
     flow::value::{Class, Value},
-    names::FunctionId,
-    syntax::{ast::Expr, int_literal},
+    names::{FunctionId, LoopId},
+    syntax::{
+        ast::{self, Expr},
+        int_literal, mentions,
+    },
 };
 
 /// The classes of loaders, by the names under which they are imported.
@@ -72,6 +75,34 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Whether an expression begins with what a loop around takes out of a data loader: `batch`, `batch["images"]`, `x.cuda()`.
+    pub(crate) fn is_batch_of_loop(
+        &self,
+        function: FunctionId,
+        innermost: Option<LoopId>,
+        expr: &'a Expr,
+    ) -> bool {
+        let Some(name) = first_name(expr) else { return false };
+        self.names.loops_from(innermost).any(|id| {
+            let node = self.names.the_loop(id).node;
+            let (Some(target), Some(iterable)) = (node.target(), node.iterable()) else { return false };
+            let target = match (iterable, target) {
+                // `for step, batch in enumerate(loader)`
+                (Expr::Call(call), Expr::Tuple(pair)) if is_enumerate(call) => pair.elts.last(),
+                _ => Some(target),
+            };
+            let is_target = target.is_some_and(|target| {
+                mentions(target, &|it| matches!(it, Expr::Name(it) if it.id.as_str() == name))
+            });
+            let is_loader = || {
+                let is_list = matches!(iterable, Expr::Name(it) if it.id.as_str().contains("batches"));
+                self.loader_iterated(function, iterable).is_some()
+                    || name == "batch" && !is_list && self.is_over_data(id) && self.imports("torch")
+            };
+            is_target && is_loader()
+        })
+    }
+
     /// The loader that a `for` goes over: that in `enumerate(tqdm(loader))`, too.
     pub(crate) fn loader_iterated(&self, function: FunctionId, iterable: &'a Expr) -> Option<Loader<'a>> {
         if let Expr::Call(call) = iterable {
@@ -86,6 +117,10 @@ impl<'a> Context<'a> {
         }
         self.loader(function, iterable)
     }
+}
+
+fn is_enumerate(call: &ast::ExprCall) -> bool {
+    matches!(&*call.func, Expr::Name(it) if it.id.as_str() == "enumerate")
 }
 
 /// `train_loader`, `self.dataloader`, `val_dl`; not `loaders`, which are several.

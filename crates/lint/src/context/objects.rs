@@ -171,6 +171,15 @@ pub(crate) fn is_done_once(at: &Position<'_>) -> bool {
     })
 }
 
+/// The methods that put a hook on a module, and give a handle that removes it.
+pub(crate) const HOOK_METHODS: &[&str] = &[
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_full_backward_pre_hook",
+    "register_backward_hook",
+];
+
 /// The variable that an expression begins with: `model` in `model.layers[0].conv`.
 pub(crate) fn first_name(expr: &Expr) -> Option<&str> {
     match expr {

@@ -54,11 +54,11 @@
 use crate::{
     context::Context,
     diagnostic::{Diagnostic, Severity},
-    facts::{Call, Callee, Grad},
+    facts::Grad,
     fix::{Applicability, Fix},
-    names::{FunctionId, LoopId},
+    names::LoopId,
     rule::{Framework, Rule},
-    syntax::{Ranged, ast::Expr},
+    syntax::Ranged,
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -82,11 +82,11 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let function = call.at.function;
-        let evaluates = evaluates(context, call, the_loop);
+        let evaluates = context.evaluates(call, the_loop);
         if !evaluates
             || context.names.the_loop(the_loop).trains
             || context.wants_gradients(function, Some(the_loop))
-            || is_wrapped(context, function)
+            || context.is_wrapped(function)
             || !context.seems_to_record(&call.at)
         {
             continue;
@@ -110,39 +110,4 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             .fixed_by(fix),
         );
     }
-}
-
-/// Whether the loop evaluates the network: it was put into that mode before, or the function is named so and records for sure.
-fn evaluates(context: &Context<'_>, call: &Call<'_>, the_loop: LoopId) -> bool {
-    let function = call.at.function;
-    let is_object = matches!(call.callee, Callee::Object(_));
-    // In the loop itself it may be put into that mode, too.
-    let by_mode = context.is_evaluating(function, &call.expr.func, call.expr.start());
-    let is_in_mode_of_training = ["train"].into_iter().flat_map(|it| context.calls_named(it)).any(|it| {
-        it.at.function == function
-            && context.names.the_loop(the_loop).node.range().contains_range(it.expr.range())
-    });
-    let name = context.names.function(function).name.to_ascii_lowercase();
-    let by_name = is_object
-        && context.grad(&call.at) == Grad::On
-        && name.split('_').any(|it| {
-            matches!(
-                it,
-                "eval" | "evaluate" | "evaluation" | "val" | "validate" | "validation" | "predict" | "infer" | "inference"
-            )
-        });
-    (by_mode || by_name) && !is_in_mode_of_training
-}
-
-/// Whether something unseen may turn recording off: an unknown decorator, or Lightning, which calls the methods of its classes so.
-fn is_wrapped(context: &Context<'_>, function: FunctionId) -> bool {
-    let has_decorator = context.names.functions_from(function).any(|it| {
-        context.names.function(it).node.decorators().iter().any(|it| {
-            !matches!(&it.expression, Expr::Name(it) if matches!(it.id.as_str(), "staticmethod" | "classmethod"))
-        })
-    });
-    let is_of_lightning = context.class_around(function).is_some_and(|it| {
-        context.derives_from(it, &["LightningModule", "Callback", "LightningDataModule", "Trainer"])
-    });
-    has_decorator || is_of_lightning
 }

@@ -9,6 +9,7 @@ rules!(
     accumulate_attached_loss,
     append_attached_tensor,
     host_copy_without_detach,
+    meter_update_attached,
     dict_accumulate_attached,
     cat_accumulate,
     aux_term_not_backpropagated,

@@ -36,7 +36,7 @@
 //! - frgfm/torch-cam#197, fffasttime/MRFI#5, NeuroBench/neurobench#184, Lightning-AI/pytorch-lightning#2298
 
 use crate::{
-    context::{Context, Repetition, first_name, is_done_once},
+    context::{Context, HOOK_METHODS, Repetition, first_name, is_done_once},
     diagnostic::{Diagnostic, Severity},
     facts::Call,
     names::Definition,
@@ -54,16 +54,8 @@ pub(crate) static RULE: Rule = Rule {
     check,
 };
 
-const METHODS: &[&str] = &[
-    "register_forward_hook",
-    "register_forward_pre_hook",
-    "register_full_backward_hook",
-    "register_full_backward_pre_hook",
-    "register_backward_hook",
-];
-
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    for call in METHODS.iter().flat_map(|it| context.calls_named(it)) {
+    for call in HOOK_METHODS.iter().flat_map(|it| context.calls_named(it)) {
         let Some((object, ..)) = call.method() else { continue };
         if !call.is_statement() || is_done_once(&call.at) {
             continue;

@@ -3,6 +3,7 @@
 rules!(
     hook_appends_activations,
     hook_handle_discarded,
+    hook_removal_not_in_finally,
     tensor_hook_captures_own_tensor,
     module_self_cycle,
     lr_lambda_captures_self,

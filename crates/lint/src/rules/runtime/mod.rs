@@ -15,4 +15,5 @@ rules!(
     memory_history_left_on,
     profiler_without_schedule,
     ray_gpu_task_reuse,
+    cublas_workspace_misread,
 );
