@@ -110,7 +110,7 @@ fn removal_of<'a>(context: &Context<'a>, call: &Call<'a>) -> Option<(&'a str, &'
         let entry = scope.names.get(name)?;
         let is_only =
             entry.elsewhere.is_none() && matches!(entry.definitions.as_slice(), [Definition::Value(..)]);
-        is_only.then_some(entry.uses.as_slice())
+        is_only.then_some(&entry.uses[..])
     };
     if let Some(name) = call.name_of_result() {
         let name = name.id.as_str();
