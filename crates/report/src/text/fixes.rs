@@ -3,7 +3,7 @@
 use vramscope_view::analysis::Analysis;
 use vramscope_view::pattern::{Outcome, Treated};
 
-use super::{INDENT, Layout, finding};
+use super::{INDENT, Layout, finding, pattern};
 use crate::bytes::counted;
 use crate::page::Page;
 use crate::style::{Role, Span};
@@ -65,6 +65,8 @@ pub fn render(analysis: &Analysis, treated: &[Treated], are_written: bool, layou
             page.paragraph(std::mem::take(&mut label), INDENT + 2, sentence);
         }
     }
+    page.gap();
+    pattern::write_left_alone(&mut page, &analysis.harmless);
     page.gap();
     let made = treated.iter().filter(|one| one.outcome == Outcome::Made).count() as u64;
     let of = counted(treated.len() as u64, "leak");

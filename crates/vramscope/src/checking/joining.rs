@@ -1,4 +1,5 @@
-//! From the findings of a recording to the patterns in the source code that they come from.
+//! From the findings of a recording to the patterns in the source code that they come from, and from what came and went to those that are
+//! harmless.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ impl Joined {
     }
 }
 
-/// Looks for the patterns of findings below `roots`, and names them in the findings.
+/// Looks for the patterns of findings below `roots`, and names them in the findings; where nothing is kept, for patterns that are harmless.
 pub(crate) fn join(analysis: &mut Analysis, roots: &[SourceRoot]) -> Joined {
     let recorded_as = located(analysis, roots);
     if recorded_as.is_empty() {
@@ -79,21 +80,23 @@ pub(crate) fn join(analysis: &mut Analysis, roots: &[SourceRoot]) -> Joined {
     let files: Vec<SourceFile<'_>> = with_names.collect();
     let matches = pattern::matches(analysis, &files);
     pattern::attach(analysis, &files, &matches);
+    analysis.harmless = pattern::harmless(analysis, &files);
     drop(files);
     joined.matches = matches;
     joined
 }
 
-/// The files here that findings about kept memory name, each with the paths under which they do.
+/// The files here that findings about kept memory name, or that ran where nothing is kept, each with the paths under which they do.
 fn located(analysis: &Analysis, roots: &[SourceRoot]) -> BTreeMap<PathBuf, Vec<String>> {
-    let keeps = |finding: &&Finding| matches!(finding.kind.as_str(), "leak" | "growing" | "reference-cycle");
     let mut names: BTreeSet<String> = BTreeSet::new();
-    for finding in analysis.findings.iter().filter(keeps) {
+    for finding in analysis.findings.iter().filter(|finding| finding.is_growth()) {
         let frames = finding.stack.iter().filter(|frame| frame.is_user).map(|frame| &frame.location);
         names.extend(frames.chain(&finding.site).map(|place| place.file.clone()));
         names.extend(finding.holder.iter().flat_map(|found| modules_of(&found.holder.path)));
     }
-    if !names.is_empty() || analysis.findings.iter().any(|finding| keeps(&finding)) {
+    // Where nothing is kept, all that ran may hold a pattern that is harmless.
+    names.extend(analysis.turnover.iter().map(|line| line.place.file.clone()));
+    if !names.is_empty() || analysis.findings.iter().any(Finding::is_growth) {
         names.extend(analysis.recorded.iter().filter_map(pattern::script_of));
     }
     let mut found: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
