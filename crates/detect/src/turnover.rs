@@ -75,7 +75,13 @@ fn is_whole_story(cx: &Context<'_>) -> bool {
         && !has_private_pool()
         // A stack that is known of a block whose allocation is not: the ring has lost its oldest events.
         && !cx.lifetimes.all().take(cx.lifetimes.n_before()).any(|id| cx.lifetimes.stack(id).has_frames())
-        && !cx.device.events.stacks().contains(&StackId::ABSENT)
+        && !cx.lifetimes.born().any(|id| allocated_by(cx, id) == StackId::ABSENT)
+}
+
+/// The stack of the event that allocated a block.
+fn allocated_by(cx: &Context<'_>, id: AllocId) -> StackId {
+    let stack = cx.lifetimes.birth(id).and_then(|at| cx.device.events.stacks().get(at.index()));
+    stack.copied().unwrap_or(StackId::ABSENT)
 }
 
 /// Whether at any place blocks of separate steps were held for longer than the step after.

@@ -10,6 +10,7 @@ use vramscope_view::pattern::{self, Match, SourceFile};
 
 use super::python_files::PythonFile;
 use super::reading::{self, Origin};
+use super::source_age;
 use crate::source::{SourceRoot, locate};
 
 /// Larger files are not looked at.
@@ -25,6 +26,8 @@ pub(crate) struct Joined {
     /// Where each source is.
     pub(crate) origins: Vec<Origin>,
     pub(crate) matches: Vec<Match>,
+    /// What is to be said of files that were changed after the recording was made.
+    pub(crate) note: Option<String>,
     /// The files that findings name, the others being their neighbours.
     named: BTreeSet<PathBuf>,
 }
@@ -70,6 +73,7 @@ pub(crate) fn join(analysis: &mut Analysis, roots: &[SourceRoot]) -> Joined {
         checked,
         origins: read.origins,
         matches: Vec::new(),
+        note: None,
         named: recorded_as.keys().cloned().collect(),
     };
     let with_names = joined.sources.iter().zip(&joined.checked).map(|(source, checked)| SourceFile {
@@ -83,6 +87,14 @@ pub(crate) fn join(analysis: &mut Analysis, roots: &[SourceRoot]) -> Joined {
     analysis.harmless = pattern::harmless(analysis, &files);
     drop(files);
     joined.matches = matches;
+    // Where a file was changed, another line may have run than the one that stands there now: that acquits nobody.
+    let changed = source_age::changed_since(&analysis.inputs, joined.named.iter());
+    let n_harmless = analysis.harmless.len();
+    analysis.harmless.retain(|it| !changed.contains(Path::new(&it.found.file)));
+    if n_harmless > analysis.harmless.len() || analysis.findings.iter().any(Finding::is_growth) {
+        joined.note = source_age::note(&changed);
+        analysis.caveats.splice(..0, joined.note.clone());
+    }
     joined
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Fix, global: &Global, printer: &Printer) -> anyhow::Res
     }
     let excerpts = Excerpts::default();
     let layout = printer.layout(usize::MAX, global.verbose, &excerpts);
-    let mut answer = text::fixes::render(&analysis, &treated, args.apply, &layout);
+    let mut answer = text::fixes::render(&analysis, &treated, args.apply, joined.note.as_deref(), &layout);
     if !args.apply {
         for (file, fixed) in &fixes {
             let Some(before) = joined.sources.get(*file) else { continue };
