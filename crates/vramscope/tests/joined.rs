@@ -334,7 +334,7 @@ fn harmless_patterns_are_told_with_their_figures_and_left_alone() {
     assert_eq!(status, 0, "{text}");
     let why = "363 allocations made by this line in 60 steps, each given back by the end of the next step, but for \
                3 blocks (33.0 MiB) of the first; at most 33.3 MiB held at once";
-    let line = "checked and harmless here: DIR/train.py:13:5 LK101 accumulate-attached-loss: ";
+    let line = "checked and harmless to the GPU here: DIR/train.py:13:5 LK101 accumulate-attached-loss: ";
     assert!(words(text.clone()).contains(&format!("{line}{why}")), "{text}");
     let (_, markdown, _) = run(&["analyze", &recording, "--source", at(&dir), "--format", "markdown"]);
     assert!(
@@ -358,8 +358,9 @@ fn harmless_patterns_are_told_with_their_figures_and_left_alone() {
     let (status, text, _) = run(&["fix", &recording, "--source", at(&dir), "--apply", "--unsafe-fixes"]);
     assert_eq!(status, 0, "{text}");
     assert!(
-        words(text.clone())
-            .contains("left alone: DIR/train.py:13:5 LK101 accumulate-attached-loss (harmless here)"),
+        words(text.clone()).contains(
+            "left alone: DIR/train.py:13:5 LK101 accumulate-attached-loss (harmless to the GPU here)"
+        ),
         "{text}"
     );
     assert!(std::fs::read_to_string(dir.path().join("train.py")).unwrap().contains("(model(x), y)\n"));

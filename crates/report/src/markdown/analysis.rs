@@ -49,7 +49,7 @@ pub fn render(analysis: &Analysis, top: usize, verbose: bool, excerpts: &Excerpt
         out.push_str(&format!("{more} left out (`--top {}`).\n\n", analysis.findings.len()));
     }
     if !analysis.harmless.is_empty() {
-        out.push_str("### Checked and harmless here\n\n");
+        out.push_str("### Checked and harmless to the GPU here\n\n");
         for one in &analysis.harmless {
             let place = code(&spelled(&one.found.file, Some(one.found.start)));
             let rule = code(&format!("{} {}", one.found.code, one.found.name));

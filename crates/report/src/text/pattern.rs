@@ -44,7 +44,7 @@ pub(super) fn write_harmless(page: &mut Page, harmless: &[Harmless], most: usize
         let found = &one.found;
         let place = spelled(&found.file, Some(found.start));
         let text = format!(
-            "checked and harmless here: {place} {} {}: {}",
+            "checked and harmless to the GPU here: {place} {} {}: {}",
             found.code,
             found.name,
             words::harmless(one)
@@ -61,7 +61,7 @@ pub(super) fn write_left_alone(page: &mut Page, harmless: &[Harmless]) {
     let mut label = Span::new(Role::Good, "fine");
     for Harmless { found, .. } in harmless {
         let place = spelled(&found.file, Some(found.start));
-        let text = format!("left alone: {place} {} {} (harmless here)", found.code, found.name);
+        let text = format!("left alone: {place} {} {} (harmless to the GPU here)", found.code, found.name);
         page.paragraph(std::mem::take(&mut label), INDENT, &text);
     }
 }

@@ -31,7 +31,7 @@ const PILES_UP: [&str; 23] = [
     "LK710",
 ];
 
-/// The patterns of files that keep nothing, by file and line.
+/// The patterns of files that keep nothing on the device, by file and line.
 pub fn harmless(analysis: &Analysis, files: &[SourceFile<'_>]) -> Vec<Harmless> {
     if analysis.turnover.is_empty() {
         return Vec::new();
@@ -64,4 +64,22 @@ pub fn harmless(analysis: &Analysis, files: &[SourceFile<'_>]) -> Vec<Harmless> 
 
 fn piles_up(found: &Diagnostic) -> bool {
     found.severity >= Severity::Warning && found.rule.default && PILES_UP.contains(&found.rule.code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vramscope_lint::{Framework, find_rule};
+
+    #[test]
+    fn what_a_recording_can_acquit_are_rules_about_memory_of_the_device_that_run_by_themselves() {
+        for code in PILES_UP {
+            let rule = find_rule(code).map(|rule| (rule.default, rule.severity >= Severity::Warning));
+            assert_eq!(rule, Some((true, true)), "{code}");
+            let is_seen = |it: &Framework| {
+                !matches!(it, Framework::TensorFlow | Framework::OnnxRuntime | Framework::Jax)
+            };
+            assert!(find_rule(code).is_some_and(|rule| rule.frameworks.iter().all(is_seen)), "{code}");
+        }
+    }
 }
