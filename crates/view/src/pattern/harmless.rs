@@ -4,8 +4,6 @@
 //! off. A recording can tell, for rules whose harm is that blocks on the device pile up from step to step. Of all others it
 //! says nothing here: a higher peak, memory of the host, a cache whose keys are yet to come.
 
-use std::collections::BTreeSet;
-
 use vramscope_lint::{Diagnostic, Severity};
 
 use super::SourceFile;
@@ -40,17 +38,13 @@ pub fn harmless(analysis: &Analysis, files: &[SourceFile<'_>]) -> Vec<Harmless> 
     let look = Look { files, scopes: &scopes, recorded: &analysis.recorded };
     let lines: Vec<_> =
         analysis.turnover.iter().filter_map(|line| Some((look.frame(&line.place)?, line))).collect();
-    let mut told = BTreeSet::new();
     let mut found: Vec<Harmless> = Vec::new();
     for candidate in look.candidates().iter().filter(|it| piles_up(it.found)) {
         let here: Vec<&LineTurnover> =
             lines.iter().filter(|(frame, _)| candidate.is_at(frame)).map(|(_, line)| *line).collect();
         let Some(file) = files.get(candidate.file) else { continue };
         let is_settled = here.iter().all(|line| line.is_settled);
-        if let Some(most) = here.into_iter().max_by_key(|line| line.allocations).filter(|_| is_settled)
-            // Two rules may say the same of one line.
-            && told.insert((candidate.file, candidate.found.range.start(), candidate.found.rule.code))
-        {
+        if let Some(most) = here.into_iter().max_by_key(|line| line.allocations).filter(|_| is_settled) {
             let target = candidate.found.target.clone();
             found.push(Harmless { found: shown(file.source, candidate.found), target, line: most.clone() });
         }
