@@ -45,11 +45,11 @@ pub(crate) struct Growth {
 }
 
 /// Rounds that a survivor's birth must keep from the end, for the survivor not to be the step in flight.
-const IN_FLIGHT: usize = 1;
+pub(crate) const IN_FLIGHT: usize = 1;
 /// Fewer separate births are no growth.
 pub(crate) const MIN_BIRTHS: usize = 3;
 /// Fewer separate births leave room for a cache that is not full yet.
-const SURE_BIRTHS: usize = 6;
+pub(crate) const SURE_BIRTHS: usize = 6;
 /// With fewer births an odd death may be all that tells a bounded store.
 const MANY_BIRTHS: usize = 20;
 /// Fewer separate bursts (where births come in bursts) do.

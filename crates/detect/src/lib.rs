@@ -26,6 +26,7 @@ mod settings_in_words;
 mod shortfall;
 mod survivors_by_birth;
 mod tried;
+mod turnover;
 
 pub use advice::{KEPT_GRAPH, WITHOUT_HOLDER};
 pub use context::Context;
@@ -36,6 +37,7 @@ pub use over_capacity::Fit;
 pub use room::{Refusal, Room, RoomSource, largest_request};
 pub use shortfall::{EmptyCache, Holder, Others, Shortfall};
 pub use tried::TriedSettings;
+pub use turnover::{Turnover, turnover};
 
 /// A detector: its name, what it is for, and the check.
 pub struct Detector {

@@ -79,12 +79,12 @@ fn check(cx: &Context<'_>) -> Vec<Finding> {
 }
 
 /// Steps that nobody marked must be at least so many to convict.
-const SURE_STEPS: usize = 24;
+pub(crate) const SURE_STEPS: usize = 24;
 
 /// Whether what recurs may be something else than steps. A program that frees nothing is still being set up, as far as anyone can
 /// tell: a model is loaded layer by layer. What recurs within one call of a module may be its layers, whose results wait for
 /// the backward pass. A few rounds that nobody marked may be either.
-fn may_be_layers(cx: &Context<'_>) -> bool {
+pub(crate) fn may_be_layers(cx: &Context<'_>) -> bool {
     match cx.steps.source() {
         StepSource::Recurrence { within_module, .. } => {
             *within_module || cx.rounds.n_steps() < SURE_STEPS || !frees_anything(cx)
@@ -114,7 +114,7 @@ fn frees_anything(cx: &Context<'_>) -> bool {
 }
 
 /// Whether a request failed.
-fn ran_out(cx: &Context<'_>) -> bool {
+pub(crate) fn ran_out(cx: &Context<'_>) -> bool {
     let range = cx.window.from.index()..cx.window.to.index().min(cx.device.events.len());
     cx.device.events.actions().get(range).is_some_and(|a| a.contains(&Action::Oom))
 }

@@ -4,7 +4,7 @@ use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Frame, Input, 
 
 use vramscope_view::explained::{CapacityCheck, Fragmentation};
 use vramscope_view::holders::{FoundHolder, Joined};
-use vramscope_view::pattern::{MatchedBy, Pattern};
+use vramscope_view::pattern::{Harmless, MatchedBy, Pattern};
 use vramscope_view::recorded::{Curve, Recorded};
 
 use crate::bytes::{counted, grouped, human, mean};
@@ -326,6 +326,29 @@ pub(crate) fn fluctuation(percent: f64) -> String {
 /// What to do where a fix would not stop the growth.
 pub(crate) const LEAVES_DATA: &str = "bound what is kept, or keep numbers (`.item()`) or copies on the CPU (`.detach().cpu()`): the data itself is kept, \
      and `.detach()` alone lets go of the graph only";
+
+/// Why a pattern is harmless.
+pub(crate) fn harmless(harmless: &Harmless) -> String {
+    let line = &harmless.line;
+    let from_first_step = match line.from_first_step {
+        0 => String::new(),
+        n => {
+            format!(", but for {} ({}) of the first", counted(n, "block"), human(line.from_first_step_bytes))
+        }
+    };
+    format!(
+        "{} made by {} in {}, each given back by the end of the next step{}; at most {} held at once",
+        counted(line.allocations, "allocation"),
+        if harmless.found.start.line == line.place.line && harmless.found.end.line == line.place.line {
+            "this line".to_owned()
+        } else {
+            format!("line {}", line.place.line)
+        },
+        counted(line.steps, "step"),
+        from_first_step,
+        human(line.most_held),
+    )
+}
 
 /// What ties a pattern to its finding.
 pub(crate) fn matched(pattern: &Pattern) -> String {

@@ -2,7 +2,7 @@
 
 use crate::explained::{CapacityCheck, Fragmentation, SettingsTried, Shortfall};
 use crate::holders::FoundHolder;
-use crate::pattern::Pattern;
+use crate::pattern::{Harmless, Pattern};
 use crate::recorded::Recorded;
 
 /// What part of the recordings to look at, and what is known besides.
@@ -16,6 +16,8 @@ pub struct Options {
     pub since: Option<Moment>,
     /// Leave out what happened after.
     pub until: Option<Moment>,
+    /// Whether to tell what came and went at each line of the program.
+    pub turnover: bool,
 }
 
 /// A moment of a recording.
@@ -89,6 +91,11 @@ pub struct Analysis {
     pub recorded: Vec<Recorded>,
     /// Conclusions, most serious first, then by bytes a step, then by bytes.
     pub findings: Vec<Finding>,
+    /// What came and went at each line of the user's own code, where that was asked for and the recordings show that nothing
+    /// was kept from step to step, on any device of any rank; else empty.
+    pub turnover: Vec<LineTurnover>,
+    /// Patterns in the source code that the recordings show to keep nothing, where they were looked for, by file and line.
+    pub harmless: Vec<Harmless>,
     /// What the recording cannot show and other things to keep in mind: one sentence each.
     pub caveats: Vec<String>,
 }
@@ -243,6 +250,26 @@ pub struct Location {
     pub function: String,
 }
 
+/// What was allocated below one line of the user's own code, that is with the line anywhere on the stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineTurnover {
+    /// The line.
+    pub place: Location,
+    /// Allocations, on all devices.
+    pub allocations: u64,
+    /// The steps in which there were any, one in flight included; of several devices the most.
+    pub steps: u64,
+    /// The most bytes, as blocks, that were held of them at once on a device.
+    pub most_held: u64,
+    /// Of the first step, in which state is made that is meant to stay, those that were held for longer than the step after.
+    pub from_first_step: u64,
+    /// Their bytes, as blocks.
+    pub from_first_step_bytes: u64,
+    /// Whether the line ran once in each of enough steps, and all was given back by the end of the step after, but for what the first
+    /// step made and what the step in flight holds.
+    pub is_settled: bool,
+}
+
 /// One frame of a stack, for showing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
@@ -312,6 +339,13 @@ pub struct Finding {
     /// Of fragmentation and of a request that fails: what other settings would have done. None where no replay was needed to
     /// know, or none is possible.
     pub settings: Option<SettingsTried>,
+}
+
+impl Finding {
+    /// Whether it says that memory is kept for longer than it should be, so that more and more is.
+    pub fn is_growth(&self) -> bool {
+        matches!(self.kind.as_str(), "leak" | "growing" | "reference-cycle")
+    }
 }
 
 /// How much a finding matters.

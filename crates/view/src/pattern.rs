@@ -4,6 +4,7 @@
 //! a function that was running then. That it is in the same file says nothing.
 
 mod find;
+mod harmless;
 mod holder_name;
 
 use vramscope_lint::{Applicability, Checked, Diagnostic, Severity, Source, fix_found};
@@ -13,6 +14,7 @@ use crate::check::{self, shown};
 use crate::holders::Class;
 
 pub use find::{Match, matches, script_of};
+pub use harmless::{Harmless, harmless};
 
 /// A source file, what was found in it, and the files of a recording that it is.
 #[derive(Clone, Debug)]

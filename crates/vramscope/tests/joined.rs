@@ -9,6 +9,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use assert_cmd::cargo::cargo_bin_cmd;
 use serde_json::Value;
@@ -268,4 +269,117 @@ fn what_no_proof_ties_to_a_leak_is_told_as_such() {
         ),
         "{out}"
     );
+}
+
+/// A directory with a program and recordings of it. Copies of what lies in a repository may be of any age, so their times are set.
+fn gradients_off(change: impl Fn(String) -> String) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gradients_off");
+    for name in ["off.pickle.gz", "on.pickle.gz", "few.pickle.gz"] {
+        std::fs::copy(from.join(name), dir.path().join(name)).unwrap();
+    }
+    let text = std::fs::read_to_string(from.join("train.py")).unwrap();
+    std::fs::write(dir.path().join("train.py"), change(text)).unwrap();
+    let now = SystemTime::now();
+    for entry in dir.path().read_dir().unwrap() {
+        set_modified(&entry.unwrap().path(), now);
+    }
+    dir
+}
+
+fn set_modified(path: &Path, time: SystemTime) {
+    std::fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+/// What is said to be harmless of a recording beside its source: "LK101 :13".
+fn harmless(dir: &tempfile::TempDir, recording: &str) -> String {
+    let recording = dir.path().join(recording).display().to_string();
+    let (_, out, err) = run(&["analyze", &recording, "--source", at(dir), "--format", "json"]);
+    let document: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}\n{out}\n{err}"));
+    let told = document["harmless_patterns"].as_array().unwrap();
+    let told = told.iter().map(|it| format!("{} :{}", it["code"].as_str().unwrap(), it["line"]));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn a_pattern_is_harmless_where_the_recording_proves_it() {
+    let as_recorded = gradients_off(|text| text);
+    // The other pattern of the file, in line 15, never ran.
+    assert_eq!(harmless(&as_recorded, "off.pickle.gz"), "LK101 :13");
+    assert_eq!(harmless(&as_recorded, "on.pickle.gz"), "", "with gradients it is the leak");
+    assert_eq!(harmless(&as_recorded, "few.pickle.gz"), "", "eight steps prove nothing");
+    let check = |change: &dyn Fn(String) -> String, want: &str| {
+        assert_eq!(harmless(&gradients_off(change), "off.pickle.gz"), want);
+    };
+    let instead = |line: &str, text: String| {
+        let old = "    total += F.cross_entropy(model(x), y)";
+        assert!(text.contains(old), "{text}");
+        text.replace(old, line)
+    };
+    check(&|text| instead("    worst.append(F.cross_entropy(model(x), y))", text), "LK102 :13");
+    check(&|text| instead("    total += F.cross_entropy(model(x), y).detach()", text), "");
+    check(&|text| instead("    total += F.cross_entropy(model(x), y)  # vramscope: ignore[LK101]", text), "");
+    // A pattern at another line than the one that ran.
+    check(&|text| instead("    loss = F.cross_entropy(model(x), y); seen = 1\n    total += loss", text), "");
+    // Another version of the file, in which that line is in a function.
+    check(&|text| text.replace("total, worst", "def f():\n  total, worst").replace("\n    ", "\n      "), "");
+}
+
+#[test]
+fn harmless_patterns_are_told_with_their_figures_and_left_alone() {
+    let dir = gradients_off(|text| text);
+    let recording = dir.path().join("off.pickle.gz").display().to_string();
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ").replace(at(&dir), "DIR");
+    let (status, text, _) = run(&["analyze", &recording, "--source", at(&dir)]);
+    assert_eq!(status, 0, "{text}");
+    let why = "363 allocations made by this line in 60 steps, each given back by the end of the next step, but for \
+               3 blocks (33.0 MiB) of the first; at most 33.3 MiB held at once";
+    let line = "checked and harmless to the GPU here: DIR/train.py:13:5 LK101 accumulate-attached-loss: ";
+    assert!(words(text.clone()).contains(&format!("{line}{why}")), "{text}");
+    let (_, markdown, _) = run(&["analyze", &recording, "--source", at(&dir), "--format", "markdown"]);
+    assert!(
+        words(markdown.clone()).contains("- `LK101 accumulate-attached-loss` at `DIR/train.py:13:5`: 363 "),
+        "{markdown}"
+    );
+    let (_, json, _) = run(&["analyze", &recording, "--source", at(&dir), "--format", "json"]);
+    let document: Value = serde_json::from_str(&json).unwrap();
+    let told = &document["harmless_patterns"][0];
+    assert_eq!((told["allocations"].as_u64(), told["steps"].as_u64()), (Some(363), Some(60)), "{told}");
+    assert_eq!((told["first_step_blocks"].as_u64(), &told["target"]), (Some(3), &"total".into()), "{told}");
+    assert_eq!((&told["why"], &told["recorded"]["line"]), (&why.into(), &13.into()), "{told}");
+    // Of a part of the recording nothing is told.
+    for part in [["--since", "10%"], ["--device", "0"]] {
+        let args = ["analyze", &recording, "--source", at(&dir), "--format", "json", part[0], part[1]];
+        let (_, json, _) = run(&args);
+        let document: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(document["harmless_patterns"], Value::Array(Vec::new()), "{part:?}");
+    }
+
+    let (status, text, _) = run(&["fix", &recording, "--source", at(&dir), "--apply", "--unsafe-fixes"]);
+    assert_eq!(status, 0, "{text}");
+    assert!(
+        words(text.clone()).contains(
+            "left alone: DIR/train.py:13:5 LK101 accumulate-attached-loss (harmless to the GPU here)"
+        ),
+        "{text}"
+    );
+    assert!(std::fs::read_to_string(dir.path().join("train.py")).unwrap().contains("(model(x), y)\n"));
+}
+
+#[test]
+fn a_source_that_was_changed_since_is_said_to_be() {
+    let dir = gradients_off(|text| text);
+    let note = "`train.py` was changed after the recording was made: lines may have moved";
+    let on = dir.path().join("on.pickle.gz").display().to_string();
+    let said = |command: &str| {
+        let (_, out, _) = run(&[command, &on, "--source", at(&dir)]);
+        out.split_whitespace().collect::<Vec<_>>().join(" ").contains(note)
+    };
+    let file = dir.path().join("train.py");
+    let now = SystemTime::now();
+    for (age, changed) in [(0, false), (5, false), (60, true)] {
+        set_modified(&file, now + Duration::from_secs(age));
+        assert_eq!((said("analyze"), said("fix")), (changed, changed), "{age} s later");
+        assert_eq!(harmless(&dir, "off.pickle.gz"), if changed { "" } else { "LK101 :13" }, "{age} s later");
+    }
 }

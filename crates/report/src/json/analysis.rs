@@ -8,7 +8,7 @@ use serde::Serialize;
 use vramscope_view::analysis as view;
 
 use super::explained::{CapacityCheck, Fragmentation, SettingsTried, Shortfall};
-use super::pattern::Pattern;
+use super::pattern::{HarmlessPattern, Pattern};
 use super::recorded::{FoundHolder, Recorded};
 use super::{Frame, Location, SiteBytes, list};
 
@@ -37,6 +37,9 @@ pub struct Document {
     pub recorded: Vec<Recorded>,
     /// Conclusions, most serious first.
     pub findings: Vec<Finding>,
+    /// Patterns in the source code that the recordings show to keep no memory of a GPU. Empty where no source code was given, and where the
+    /// recordings do not prove it.
+    pub harmless_patterns: Vec<HarmlessPattern>,
     /// What the recording cannot show, and other things to keep in mind.
     pub caveats: Vec<String>,
 }
@@ -397,6 +400,7 @@ impl From<&view::Analysis> for Document {
             devices: list(&from.devices),
             recorded: list(&from.recorded),
             findings: list(&from.findings),
+            harmless_patterns: list(&from.harmless),
             caveats: from.caveats.clone(),
         }
     }

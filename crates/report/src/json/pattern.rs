@@ -5,9 +5,10 @@ use serde::Serialize;
 
 use vramscope_view::pattern as view;
 
+use super::Location;
 use super::check::{Applicability, Severity};
 use crate::style::Palette;
-use crate::unified;
+use crate::{unified, words};
 
 /// The pattern in the source code that keeps the memory of a finding. Lines and columns are from 1; columns count characters (code
 /// points).
@@ -66,6 +67,72 @@ pub struct Fix {
     pub leaves_data: bool,
     /// The edit as a unified diff of the file; null where it is only shown, or could not be made.
     pub diff: Option<String>,
+}
+
+/// A pattern in the source code that the recordings show to keep no memory of a GPU: it ran once a step, and of all that the steps allocated,
+/// at whatever line, nothing was held for longer than the step after. Lines and columns are from 1; columns count characters (code
+/// points).
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HarmlessPattern {
+    /// The rule's code, such as `LK102`.
+    pub code: &'static str,
+    /// The rule's name, such as `append-attached-tensor`.
+    pub name: &'static str,
+    /// How bad it is, by the source alone.
+    pub severity: Severity,
+    /// What the source alone says, in one sentence.
+    pub message: String,
+    /// The file on this machine, not as it was recorded.
+    pub file: String,
+    /// The line in which it begins.
+    pub line: u32,
+    /// The column of its first character.
+    pub column: u32,
+    /// The line in which it ends.
+    pub end_line: u32,
+    /// The column behind its last character.
+    pub end_column: u32,
+    /// What would keep memory, as the source spells it.
+    pub target: Option<String>,
+    /// The line that the figures are of, as it was recorded.
+    pub recorded: Location,
+    /// Allocations with that line anywhere on their stack, on all devices.
+    pub allocations: u64,
+    /// The steps in which there were any, one in flight included; of several devices the most.
+    pub steps: u64,
+    /// The most bytes, as blocks, that were held of them at once on a device.
+    pub most_held_bytes: u64,
+    /// Those of the first step, in which state is made that is meant to stay, that were held for longer than the step after.
+    pub first_step_blocks: u64,
+    /// Their bytes, as blocks.
+    pub first_step_bytes: u64,
+    /// Why it is harmless, in words.
+    pub why: String,
+}
+
+impl From<&view::Harmless> for HarmlessPattern {
+    fn from(from: &view::Harmless) -> Self {
+        let (found, line) = (&from.found, &from.line);
+        Self {
+            code: found.code,
+            name: found.name,
+            severity: found.severity.into(),
+            message: found.message.clone(),
+            file: found.file.clone(),
+            line: found.start.line,
+            column: found.start.column,
+            end_line: found.end.line,
+            end_column: found.end.column,
+            target: from.target.clone(),
+            recorded: (&line.place).into(),
+            allocations: line.allocations,
+            steps: line.steps,
+            most_held_bytes: line.most_held,
+            first_step_blocks: line.from_first_step,
+            first_step_bytes: line.from_first_step_bytes,
+            why: words::harmless(from),
+        }
+    }
 }
 
 impl From<&view::Pattern> for Pattern {

@@ -48,6 +48,15 @@ pub fn render(analysis: &Analysis, top: usize, verbose: bool, excerpts: &Excerpt
         let more = counted((analysis.findings.len() - top) as u64, "more finding");
         out.push_str(&format!("{more} left out (`--top {}`).\n\n", analysis.findings.len()));
     }
+    if !analysis.harmless.is_empty() {
+        out.push_str("### Checked and harmless to the GPU here\n\n");
+        for one in &analysis.harmless {
+            let place = code(&spelled(&one.found.file, Some(one.found.start)));
+            let rule = code(&format!("{} {}", one.found.code, one.found.name));
+            out.push_str(&format!("- {rule} at {place}: {}\n", sentence(&words::harmless(one))));
+        }
+        out.push('\n');
+    }
     if analysis.devices.len() > 1 {
         overview(&mut out, &analysis.devices);
     }

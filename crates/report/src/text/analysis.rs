@@ -2,7 +2,7 @@
 
 use vramscope_view::analysis::{Analysis, DeviceAnalysis, Finding, Peak, Severity};
 
-use super::{INDENT, Layout, balance, files, finding, left_out, recorded};
+use super::{INDENT, Layout, balance, files, finding, left_out, pattern, recorded};
 use crate::bytes::{counted, grouped, human, share, signed};
 use crate::clock;
 use crate::page::Page;
@@ -44,6 +44,8 @@ pub fn render(analysis: &Analysis, layout: &Layout<'_>) -> String {
         page.gap();
     }
     findings(&mut page, analysis, layout, &places);
+    page.gap();
+    pattern::write_harmless(&mut page, &analysis.harmless, layout.top);
     page.gap();
     caveats(&mut page, analysis, layout);
     page.gap();

@@ -3,18 +3,29 @@
 use vramscope_view::analysis::Analysis;
 use vramscope_view::pattern::{Outcome, Treated};
 
-use super::{INDENT, Layout, finding};
+use super::{INDENT, Layout, finding, pattern};
 use crate::bytes::counted;
 use crate::page::Page;
 use crate::style::{Role, Span};
 use crate::words;
 
-/// What was done about each leak. `are_written` if its fix is in the file now; else diffs follow.
-pub fn render(analysis: &Analysis, treated: &[Treated], are_written: bool, layout: &Layout<'_>) -> String {
+/// What was done about each leak. `are_written` if its fix is in the file now; else diffs follow. `note` is what else is to be kept in
+/// mind.
+pub fn render(
+    analysis: &Analysis,
+    treated: &[Treated],
+    are_written: bool,
+    note: Option<&str>,
+    layout: &Layout<'_>,
+) -> String {
     let mut page = Page::new(layout.palette, layout.width);
     let places = words::places(analysis);
     let (word, role) = words::verdict(analysis.verdict);
     page.paragraph(Span::new(role, word), word.chars().count() + 2, &analysis.headline);
+    if let Some(note) = note {
+        page.gap();
+        page.paragraph(Span::new(Role::Dim, "mind"), INDENT, note);
+    }
     let context =
         finding::Context { analysis, layout, places: &places, many_devices: analysis.devices.len() > 1 };
     for one in treated {
@@ -65,6 +76,8 @@ pub fn render(analysis: &Analysis, treated: &[Treated], are_written: bool, layou
             page.paragraph(std::mem::take(&mut label), INDENT + 2, sentence);
         }
     }
+    page.gap();
+    pattern::write_left_alone(&mut page, &analysis.harmless);
     page.gap();
     let made = treated.iter().filter(|one| one.outcome == Outcome::Made).count() as u64;
     let of = counted(treated.len() as u64, "leak");

@@ -1,9 +1,9 @@
 //! The pattern in the source code that a finding comes from, and its fix.
 
-use vramscope_view::pattern::Pattern;
+use vramscope_view::pattern::{Harmless, Pattern};
 
-use super::INDENT;
 use super::check::spelled;
+use super::{INDENT, left_out};
 use crate::page::Page;
 use crate::style::{Role, Span, shortened};
 use crate::words;
@@ -34,6 +34,35 @@ pub(super) fn write(page: &mut Page, pattern: &Pattern) {
         page.paragraph(Span::new(Role::Good, "   do"), INDENT + 2, words::LEAVES_DATA);
     } else if let Some(advice) = &found.advice {
         page.paragraph(Span::new(Role::Good, "   do"), INDENT + 2, advice);
+    }
+}
+
+/// Writes at most so many patterns that keep nothing, with the reasons.
+pub(super) fn write_harmless(page: &mut Page, harmless: &[Harmless], most: usize) {
+    let mut label = Span::new(Role::Good, "fine");
+    for one in harmless.iter().take(most) {
+        let found = &one.found;
+        let place = spelled(&found.file, Some(found.start));
+        let text = format!(
+            "checked and harmless to the GPU here: {place} {} {}: {}",
+            found.code,
+            found.name,
+            words::harmless(one)
+        );
+        page.paragraph(std::mem::take(&mut label), INDENT, &text);
+    }
+    if let Some(more) = left_out(harmless.len(), most, "harmless pattern") {
+        page.paragraph(label, INDENT, &more);
+    }
+}
+
+/// Writes the patterns that keep nothing, so that nothing is to be fixed.
+pub(super) fn write_left_alone(page: &mut Page, harmless: &[Harmless]) {
+    let mut label = Span::new(Role::Good, "fine");
+    for Harmless { found, .. } in harmless {
+        let place = spelled(&found.file, Some(found.start));
+        let text = format!("left alone: {place} {} {} (harmless to the GPU here)", found.code, found.name);
+        page.paragraph(std::mem::take(&mut label), INDENT, &text);
     }
 }
 

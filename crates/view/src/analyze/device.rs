@@ -1,7 +1,7 @@
 //! One device: its sums, peak, steps, phases and findings.
 
 use rustc_hash::FxHashMap;
-use vramscope_detect::{Context, Kind, detect, detect_only};
+use vramscope_detect::{Context, Kind, Turnover, detect, detect_only, turnover};
 use vramscope_model::{
     Action, BlockState, Bytes, DeviceRecording, EventIdx, Recording, Settings, StackId, Symbols,
 };
@@ -21,6 +21,8 @@ pub(super) struct Outcome {
     pub(super) analysis: DeviceAnalysis,
     pub(super) findings: Vec<Finding>,
     pub(super) history: History,
+    /// None where it was not asked for, or the device does not acquit.
+    pub(super) turnover: Option<Vec<Turnover>>,
     pub(super) caveats: Vec<String>,
 }
 
@@ -82,8 +84,7 @@ pub(super) fn analyze(
         let finding = present(finding, recording, device.ordinal, most_allocated, symbols);
         findings.push(Finding { holder, ..finding });
     }
-    let is_unsteady =
-        findings.iter().any(|f| matches!(f.kind.as_str(), "leak" | "growing" | "reference-cycle"));
+    let is_unsteady = findings.iter().any(Finding::is_growth);
     let peak = curve.peak.map(|(event, allocated, reserved)| Peak {
         time_us: device.events.time(event).map(|t| t.0),
         event: u64::from(event.0),
@@ -174,7 +175,9 @@ pub(super) fn analyze(
         settings: recording.settings.as_ref().map(|s| s.all.clone()).unwrap_or_default(),
         capacity,
     };
-    Outcome { analysis, findings, history, caveats }
+    // Where memory is kept, nothing is acquitted.
+    let turnover = if options.turnover && !is_unsteady { turnover(&context) } else { None };
+    Outcome { analysis, findings, history, turnover, caveats }
 }
 
 fn balance(

@@ -19,7 +19,7 @@ pub(super) fn advise(findings: &mut [Finding], has_holders: bool) {
 
 /// Whether objects of the program may hold the memory that a finding speaks of.
 fn is_of_objects(finding: &Finding) -> bool {
-    matches!(finding.kind.as_str(), "leak" | "growing" | "reference-cycle")
+    finding.is_growth()
 }
 
 /// What to do so that an object no longer holds its memory.

@@ -7,12 +7,13 @@ mod give_up;
 mod growing_holders;
 mod joined_holder;
 mod sites;
+mod turnover;
 mod verdict;
 mod window;
 
 use vramscope_model::{Action, DeviceRecording, Recording, Symbols};
 
-use crate::analysis::{Analysis, Finding, Input, Options};
+use crate::analysis::{Analysis, Finding, Input, Options, Verdict};
 use crate::recorded::{Recorded, RecorderFiles, Run};
 
 /// Analyzes recordings: each a process, with the files it was made of.
@@ -41,6 +42,7 @@ fn analyze_processes(processes: &[Process<'_>], symbols: &Symbols, options: &Opt
     let mut findings: Vec<Finding> = Vec::new();
     let mut evidence = verdict::Evidence::default();
     let mut caveats: Vec<String> = Vec::new();
+    let mut turnovers = turnover::Sums::default();
     for &(recording, _, files) in processes {
         let mut found: Vec<Finding> = Vec::new();
         let holders = files.map_or(&[][..], |files| &files.holders);
@@ -52,12 +54,14 @@ fn analyze_processes(processes: &[Process<'_>], symbols: &Symbols, options: &Opt
             devices.push(outcome.analysis);
             found.extend(outcome.findings);
             evidence.add(outcome.history);
+            turnovers.add(outcome.turnover);
             for caveat in outcome.caveats {
                 if !caveats.contains(&caveat) {
                     caveats.push(caveat);
                 }
             }
         }
+        turnovers.end_process(recording.devices.iter().all(is_idle));
         if let Some(files) = files {
             let more = growing_holders::find(files, &found);
             found.extend(more.into_iter().filter(|f| options.device.is_none_or(|d| d == f.device)));
@@ -78,8 +82,21 @@ fn analyze_processes(processes: &[Process<'_>], symbols: &Symbols, options: &Opt
     let verdict = verdict::of(&findings, evidence);
     let headline = verdict::headline(verdict, &findings, &devices, evidence, &recorded);
     let confidence = findings.iter().find(|f| f.kind == verdict.name()).map(|f| f.confidence);
-    let inputs = processes.iter().flat_map(|(_, inputs, _)| inputs.iter().cloned()).collect();
-    Analysis { inputs, verdict, headline, confidence, devices, recorded, findings, caveats }
+    let inputs: Vec<Input> = processes.iter().flat_map(|(_, inputs, _)| inputs.iter().cloned()).collect();
+    let is_whole = options.device.is_none() && inputs.iter().all(|input| input.warnings.is_empty());
+    let is_settled = verdict != Verdict::InsufficientData && !findings.iter().any(Finding::is_growth);
+    Analysis {
+        turnover: if is_whole && is_settled { turnovers.by_line(symbols) } else { Vec::new() },
+        harmless: Vec::new(),
+        inputs,
+        verdict,
+        headline,
+        confidence,
+        devices,
+        recorded,
+        findings,
+        caveats,
+    }
 }
 
 /// Whether nothing happened on a device.

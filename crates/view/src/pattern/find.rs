@@ -35,10 +35,9 @@ impl Match {
 
 /// The patterns that findings about kept memory come from, at most one each.
 pub fn matches(analysis: &Analysis, files: &[SourceFile<'_>]) -> Vec<Match> {
-    let scopes: Vec<Scopes> = files.iter().map(|file| Scopes::of(file.source)).collect();
+    let scopes = scopes(files);
     let look = Look { files, scopes: &scopes, recorded: &analysis.recorded };
-    let keeps = |finding: &Finding| matches!(finding.kind.as_str(), "leak" | "growing" | "reference-cycle");
-    let of_memory = analysis.findings.iter().enumerate().filter(|(_, finding)| keeps(finding));
+    let of_memory = analysis.findings.iter().enumerate().filter(|(_, finding)| finding.is_growth());
     of_memory
         .filter_map(|(index, finding)| {
             let (candidate, by) = look.pattern_of(finding)?;
@@ -47,20 +46,25 @@ pub fn matches(analysis: &Analysis, files: &[SourceFile<'_>]) -> Vec<Match> {
         .collect()
 }
 
+/// The functions and classes of each file.
+pub(super) fn scopes(files: &[SourceFile<'_>]) -> Vec<Scopes> {
+    files.iter().map(|file| Scopes::of(file.source)).collect()
+}
+
 /// Where patterns are looked up.
-struct Look<'a> {
-    files: &'a [SourceFile<'a>],
+pub(super) struct Look<'a> {
+    pub(super) files: &'a [SourceFile<'a>],
     /// Of each file.
-    scopes: &'a [Scopes],
-    recorded: &'a [Recorded],
+    pub(super) scopes: &'a [Scopes],
+    pub(super) recorded: &'a [Recorded],
 }
 
 /// A diagnostic with its surroundings.
 #[derive(Clone, Copy)]
-struct Candidate<'a> {
-    file: usize,
+pub(super) struct Candidate<'a> {
+    pub(super) file: usize,
     index: usize,
-    found: &'a Diagnostic,
+    pub(super) found: &'a Diagnostic,
     /// Its first and last line.
     lines: (u32, u32),
     scope: Option<&'a Scope>,
@@ -68,7 +72,7 @@ struct Candidate<'a> {
 
 /// A frame in a source that is there.
 #[derive(Clone, Copy)]
-struct Frame<'a> {
+pub(super) struct Frame<'a> {
     file: usize,
     line: u32,
     scope: &'a Scope,
@@ -77,6 +81,11 @@ struct Frame<'a> {
 impl Candidate<'_> {
     fn is_in(&self, frame: &Frame<'_>) -> bool {
         self.file == frame.file && self.scope.is_some_and(|scope| scope == frame.scope)
+    }
+
+    /// Whether a frame is at its lines.
+    pub(super) fn is_at(&self, frame: &Frame<'_>) -> bool {
+        self.is_in(frame) && (self.lines.0..=self.lines.1).contains(&frame.line)
     }
 }
 
@@ -105,7 +114,7 @@ impl<'a> Look<'a> {
         by_stack(&possible, &frames).map(|found| (found, MatchedBy::Stack))
     }
 
-    fn candidates(&self) -> Vec<Candidate<'a>> {
+    pub(super) fn candidates(&self) -> Vec<Candidate<'a>> {
         let of_file = |(file, (source, scopes)): (usize, (&'a SourceFile<'a>, &'a Scopes))| {
             source.checked.diagnostics.iter().enumerate().map(move |(index, found)| {
                 let line = |at| source.source.line_at(at);
@@ -117,7 +126,7 @@ impl<'a> Look<'a> {
     }
 
     /// A place in a source that is there, unless that seems to be another version of it.
-    fn frame(&self, place: &Location) -> Option<Frame<'a>> {
+    pub(super) fn frame(&self, place: &Location) -> Option<Frame<'a>> {
         let file = self.files.iter().position(|file| file.recorded.contains(&place.file))?;
         let scope = self.scopes.get(file)?.around(place.line)?;
         let name = place.function.rsplit('.').next().unwrap_or_default();
@@ -198,8 +207,7 @@ fn is_module(path: &str, module: &str) -> bool {
 }
 
 fn by_site<'a>(candidates: &[Candidate<'a>], site: &Frame<'_>) -> Option<Candidate<'a>> {
-    let at_site =
-        candidates.iter().filter(|it| it.is_in(site) && (it.lines.0..=it.lines.1).contains(&site.line));
+    let at_site = candidates.iter().filter(|it| it.is_at(site));
     // Of equals the first.
     at_site.copied().reduce(|best, it| if it.found.severity > best.found.severity { it } else { best })
 }

@@ -1,4 +1,5 @@
-//! From the findings of a recording to the patterns in the source code that they come from.
+//! From the findings of a recording to the patterns in the source code that they come from, and from what came and went to those that are
+//! harmless.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use vramscope_view::pattern::{self, Match, SourceFile};
 
 use super::python_files::PythonFile;
 use super::reading::{self, Origin};
+use super::source_age;
 use crate::source::{SourceRoot, locate};
 
 /// Larger files are not looked at.
@@ -24,6 +26,8 @@ pub(crate) struct Joined {
     /// Where each source is.
     pub(crate) origins: Vec<Origin>,
     pub(crate) matches: Vec<Match>,
+    /// What is to be said of files that were changed after the recording was made.
+    pub(crate) note: Option<String>,
     /// The files that findings name, the others being their neighbours.
     named: BTreeSet<PathBuf>,
 }
@@ -50,7 +54,7 @@ impl Joined {
     }
 }
 
-/// Looks for the patterns of findings below `roots`, and names them in the findings.
+/// Looks for the patterns of findings below `roots`, and names them in the findings; where nothing is kept, for patterns that are harmless.
 pub(crate) fn join(analysis: &mut Analysis, roots: &[SourceRoot]) -> Joined {
     let recorded_as = located(analysis, roots);
     if recorded_as.is_empty() {
@@ -69,6 +73,7 @@ pub(crate) fn join(analysis: &mut Analysis, roots: &[SourceRoot]) -> Joined {
         checked,
         origins: read.origins,
         matches: Vec::new(),
+        note: None,
         named: recorded_as.keys().cloned().collect(),
     };
     let with_names = joined.sources.iter().zip(&joined.checked).map(|(source, checked)| SourceFile {
@@ -79,21 +84,31 @@ pub(crate) fn join(analysis: &mut Analysis, roots: &[SourceRoot]) -> Joined {
     let files: Vec<SourceFile<'_>> = with_names.collect();
     let matches = pattern::matches(analysis, &files);
     pattern::attach(analysis, &files, &matches);
+    analysis.harmless = pattern::harmless(analysis, &files);
     drop(files);
     joined.matches = matches;
+    // Where a file was changed, another line may have run than the one that stands there now: that acquits nobody.
+    let changed = source_age::changed_since(&analysis.inputs, joined.named.iter());
+    let n_harmless = analysis.harmless.len();
+    analysis.harmless.retain(|it| !changed.contains(Path::new(&it.found.file)));
+    if n_harmless > analysis.harmless.len() || analysis.findings.iter().any(Finding::is_growth) {
+        joined.note = source_age::note(&changed);
+        analysis.caveats.splice(..0, joined.note.clone());
+    }
     joined
 }
 
-/// The files here that findings about kept memory name, each with the paths under which they do.
+/// The files here that findings about kept memory name, or that ran where nothing is kept, each with the paths under which they do.
 fn located(analysis: &Analysis, roots: &[SourceRoot]) -> BTreeMap<PathBuf, Vec<String>> {
-    let keeps = |finding: &&Finding| matches!(finding.kind.as_str(), "leak" | "growing" | "reference-cycle");
     let mut names: BTreeSet<String> = BTreeSet::new();
-    for finding in analysis.findings.iter().filter(keeps) {
+    for finding in analysis.findings.iter().filter(|finding| finding.is_growth()) {
         let frames = finding.stack.iter().filter(|frame| frame.is_user).map(|frame| &frame.location);
         names.extend(frames.chain(&finding.site).map(|place| place.file.clone()));
         names.extend(finding.holder.iter().flat_map(|found| modules_of(&found.holder.path)));
     }
-    if !names.is_empty() || analysis.findings.iter().any(|finding| keeps(&finding)) {
+    // Where nothing is kept, all that ran may hold a pattern that is harmless.
+    names.extend(analysis.turnover.iter().map(|line| line.place.file.clone()));
+    if !names.is_empty() || analysis.findings.iter().any(Finding::is_growth) {
         names.extend(analysis.recorded.iter().filter_map(pattern::script_of));
     }
     let mut found: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();

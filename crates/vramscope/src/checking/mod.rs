@@ -8,3 +8,4 @@ pub(crate) mod reading;
 pub(crate) mod rewriting;
 pub(crate) mod selection;
 pub(crate) mod settings;
+mod source_age;

@@ -20,8 +20,13 @@ pub(crate) fn run(args: &Analyze, global: &Global, printer: &Printer) -> anyhow:
     args.source.iter().try_for_each(SourceRoot::check)?;
     let mut symbols = Symbols::default();
     let runs = read(&args.paths, args.rank, args.device, &mut symbols, printer)?;
-    let options =
-        Options { device: args.device, capacity: args.capacity, since: args.since, until: args.until };
+    let options = Options {
+        device: args.device,
+        capacity: args.capacity,
+        since: args.since,
+        until: args.until,
+        turnover: !args.source.is_empty(),
+    };
     let mut analysis = vramscope_view::analyze_runs(&runs, &symbols, &options);
     joining::join(&mut analysis, &args.source);
     let places = analysis.findings.iter().take(args.top).filter_map(|finding| finding.site.as_ref());

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Fix, global: &Global, printer: &Printer) -> anyhow::Res
     args.source.iter().try_for_each(SourceRoot::check)?;
     let mut symbols = Symbols::default();
     let runs = analyze::read(&args.paths, args.rank, args.device, &mut symbols, printer)?;
-    let options = Options { device: args.device, ..Options::default() };
+    let options = Options { device: args.device, turnover: true, ..Options::default() };
     let mut analysis = vramscope_view::analyze_runs(&runs, &symbols, &options);
     let joined = joining::join(&mut analysis, &args.source);
     check_output(global, &joined)?;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Fix, global: &Global, printer: &Printer) -> anyhow::Res
     }
     let excerpts = Excerpts::default();
     let layout = printer.layout(usize::MAX, global.verbose, &excerpts);
-    let mut answer = text::fixes::render(&analysis, &treated, args.apply, &layout);
+    let mut answer = text::fixes::render(&analysis, &treated, args.apply, joined.note.as_deref(), &layout);
     if !args.apply {
         for (file, fixed) in &fixes {
             let Some(before) = joined.sources.get(*file) else { continue };
