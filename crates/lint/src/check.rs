@@ -175,5 +175,6 @@ fn follow_project<'a>(names: &[Names<'a>]) -> (Vec<Facts<'a>>, Project) {
             project.add(file, summary);
         }
     }
+    project.complete();
     (facts, project)
 }

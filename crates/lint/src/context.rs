@@ -55,6 +55,8 @@ pub(crate) struct Context<'a> {
     pub(crate) calling: &'a Calling<'a>,
     /// What is kept in the file, once a rule has asked.
     cases: OnceLock<Vec<Case<'a>>>,
+    /// How often each loop goes round, once a rule has asked.
+    rounds: Vec<OnceLock<Rounds>>,
 }
 
 impl<'a> Context<'a> {
@@ -66,7 +68,16 @@ impl<'a> Context<'a> {
         project: &'a Project,
         calling: &'a Calling<'a>,
     ) -> Self {
-        Self { source, file, names, facts, project, calling, cases: OnceLock::new() }
+        Self {
+            source,
+            file,
+            names,
+            facts,
+            project,
+            calling,
+            cases: OnceLock::new(),
+            rounds: names.loops.iter().map(|_| OnceLock::new()).collect(),
+        }
     }
 
     /// Calls of what has this name at the end: `load` finds `torch.load(…)` and `x.load(…)`.
@@ -148,8 +159,7 @@ impl<'a> Context<'a> {
 
     /// Whether the file belongs to tests, benchmarks or examples, whose loops are short.
     pub(crate) fn is_test(&self) -> bool {
-        let path = self.source.name().replace('\\', "/");
-        let mut parts = path.rsplit('/');
+        let mut parts = self.source.name().rsplit(['/', '\\']);
         let file = parts.next().unwrap_or("");
         file.starts_with("test_")
             || file.ends_with("_test.py")

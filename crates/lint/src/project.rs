@@ -1,5 +1,7 @@
 //! What the files of a project know of one another: their classes, what functions return, who calls what.
 
+use std::sync::{Arc, OnceLock};
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
@@ -22,6 +24,8 @@ pub(crate) struct Project {
     /// The first parts of their names: most imports are of something else.
     roots: FxHashSet<String>,
     files: Vec<FileSummary>,
+    /// Whether all files are known.
+    is_complete: bool,
     /// Names of attributes that are emptied or given up somewhere: `….clear()`, `del ….x[i]`, `….x = []` outside `__init__`.
     pub(crate) emptied: FxHashSet<String>,
 }
@@ -40,8 +44,19 @@ pub(crate) struct FileSummary {
 
 struct ClassSummary {
     bases: Vec<Base>,
+    /// Its ancestors, once somebody has asked; only what is final is put in here.
+    lineage: OnceLock<Arc<Lineage>>,
     methods: FxHashMap<String, FunctionId>,
     attributes: FxHashMap<String, Value>,
+}
+
+/// A class and what it derives from.
+#[derive(Default)]
+struct Lineage {
+    /// Those of the project, the class itself first.
+    own: Vec<(FileId, ClassId)>,
+    /// The dotted names of the others.
+    foreign: Vec<String>,
 }
 
 enum Base {
@@ -82,6 +97,7 @@ impl FileSummary {
                 let own = names.local_bases(id).into_iter().map(Base::Own);
                 let imported = names.external_bases(id).into_iter().map(|it| Base::Imported(it.to_string()));
                 ClassSummary {
+                    lineage: OnceLock::new(),
                     bases: own.chain(imported).collect(),
                     methods: class.methods.iter().map(|(name, id)| ((*name).to_owned(), *id)).collect(),
                     attributes: facts
@@ -127,7 +143,7 @@ impl Project {
             modules.enumerate().map(|(index, it)| (it, FileId(index as u32))).collect();
         let roots = modules.keys().map(|it| it.split('.').next().unwrap_or(it).to_owned()).collect();
         let files = (0..modules.len()).map(|_| FileSummary::default()).collect();
-        Self { modules, roots, files, emptied: FxHashSet::default() }
+        Self { modules, roots, files, is_complete: false, emptied: FxHashSet::default() }
     }
 
     /// Adds what is known of a file.
@@ -139,6 +155,11 @@ impl Project {
             self.files.resize_with(index + 1, FileSummary::default);
         }
         self.files[index] = summary;
+    }
+
+    /// Says that all files were added.
+    pub(crate) fn complete(&mut self) {
+        self.is_complete = true;
     }
 
     /// The file of the project that an import reads: the longest beginning of its dotted name that is a module.
@@ -217,22 +238,33 @@ impl Project {
         self.file(file).and_then(|it| it.kept.get(&id)).map_or(&[], Vec::as_slice)
     }
 
-    /// The class and its bases in the project, and the dotted names of those that are not of it.
-    fn lineage(&self, class: &Class) -> (Vec<(FileId, ClassId)>, Vec<String>) {
-        let mut own = Vec::new();
-        let mut foreign = Vec::new();
+    /// What a class is and derives from. It is worked out once for each class as soon as all files are known.
+    fn lineage(&self, class: &Class) -> Arc<Lineage> {
+        match class {
+            Class::Project(file, id) if self.is_complete => match self.class(*file, *id) {
+                Some(summary) => {
+                    Arc::clone(summary.lineage.get_or_init(|| Arc::new(self.find_lineage(class))))
+                }
+                None => Arc::default(),
+            },
+            _ => Arc::new(self.find_lineage(class)),
+        }
+    }
+
+    fn find_lineage(&self, class: &Class) -> Lineage {
+        let mut found = Lineage::default();
         let mut waiting = vec![class.clone()];
         while let Some(class) = waiting.pop() {
             match class {
                 Class::External(path) => match self.lookup_text(&path, HOPS) {
                     Value::Type(found) => waiting.push(found),
-                    _ => foreign.push(path.to_string()),
+                    _ => found.foreign.push(path.to_string()),
                 },
                 Class::Project(file, id) => {
-                    if own.contains(&(file, id)) || own.len() > 64 {
+                    if found.own.contains(&(file, id)) || found.own.len() > 64 {
                         continue;
                     }
-                    own.push((file, id));
+                    found.own.push((file, id));
                     for base in self.class(file, id).into_iter().flat_map(|it| &it.bases) {
                         waiting.push(match base {
                             Base::Own(id) => Class::Project(file, *id),
@@ -242,30 +274,32 @@ impl Project {
                 }
             }
         }
-        (own, foreign)
+        found
     }
 
     /// The dotted names of the bases of a class that are not of the project, directly or by way of others.
     pub(crate) fn foreign_bases(&self, class: &Class) -> Vec<String> {
-        self.lineage(class).1
+        self.lineage(class).foreign.clone()
     }
 
     /// Whether a class is one of modules (`torch.nn.Module` and what derives from it).
     pub(crate) fn is_module(&self, class: &Class) -> bool {
-        self.lineage(class).1.iter().any(|it| catalogue_is_module(it))
+        self.lineage(class).foreign.iter().any(|it| catalogue_is_module(it))
     }
 
     /// A method of a class, its own or inherited.
     pub(crate) fn method(&self, class: &Class, name: &str) -> Option<(FileId, FunctionId)> {
-        let (own, _) = self.lineage(class);
-        own.into_iter().find_map(|(file, id)| Some((file, *self.class(file, id)?.methods.get(name)?)))
+        let lineage = self.lineage(class);
+        lineage.own.iter().find_map(|(file, id)| Some((*file, *self.class(*file, *id)?.methods.get(name)?)))
     }
 
     /// What an attribute of instances of a class is.
     pub(crate) fn attribute(&self, class: &Class, name: &str) -> Value {
-        let (own, _) = self.lineage(class);
-        own.into_iter()
-            .find_map(|(file, id)| {
+        let lineage = self.lineage(class);
+        lineage
+            .own
+            .iter()
+            .find_map(|&(file, id)| {
                 let class = self.class(file, id)?;
                 class
                     .attributes

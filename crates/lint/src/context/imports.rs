@@ -1,17 +1,12 @@
 //! Which libraries a file uses, and what is built into Python.
 
 use super::Context;
-use crate::{facts::Call, names::Definition, syntax::ast::Expr};
+use crate::{facts::Call, syntax::ast::Expr};
 
 impl<'a> Context<'a> {
     /// Whether the file imports something of this dotted name, anywhere.
     pub(crate) fn imports(&self, dotted: &str) -> bool {
-        self.names
-            .scopes
-            .iter()
-            .flat_map(|it| it.names.values())
-            .flat_map(|it| &it.definitions)
-            .any(|it| matches!(it, Definition::Import(path) if path.is_within(dotted)))
+        self.names.imports.iter().any(|it| it.is_within(dotted))
     }
 
     /// The calls of a function that is built into Python.

@@ -159,6 +159,13 @@ impl<'a> Context<'a> {
 
     /// How often a loop goes round.
     pub(crate) fn rounds(&self, id: LoopId) -> Rounds {
+        match self.rounds.get(id.index()) {
+            Some(known) => *known.get_or_init(|| self.rounds_of(id)),
+            None => Rounds::Unknown,
+        }
+    }
+
+    fn rounds_of(&self, id: LoopId) -> Rounds {
         let it = self.names.the_loop(id);
         if it.trains {
             return Rounds::Data;

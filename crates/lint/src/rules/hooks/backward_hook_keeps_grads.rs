@@ -83,13 +83,11 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 .fixed_by(to_host(keep)),
         );
     }
-    if !context.source.text().contains("create_graph=True") {
-        return;
-    }
     for keep in &context.facts.keeps {
         let is_hook = context.repetition(keep) == Some(Repetition::Hook(Hook::Backward));
         let has_graph = matches!(&keep.value, Value::Tensor(it) if it.graph > Graph::Detached);
-        if keep.how != How::SetAttribute || !is_hook || !has_graph {
+        let is_recorded = || context.source.text().contains("create_graph=True");
+        if keep.how != How::SetAttribute || !is_hook || !has_graph || !is_recorded() {
             continue;
         }
         let (target, kept) = (context.text(keep.target), context.text(keep.kept));

@@ -66,10 +66,11 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    if context.is_test() || !speaks_of_devices(context) {
+    let mut copies = context.calls_to(&["copy.deepcopy"]).peekable();
+    if copies.peek().is_none() || context.is_test() || !speaks_of_devices(context) {
         return;
     }
-    for call in context.calls_to(&["copy.deepcopy"]) {
+    for call in copies {
         let Some(original) = call.argument("x", 0) else { continue };
         let keep = context.facts.keeps.iter().find(|it| {
             matches!(it.how, How::Append | How::Extend) && it.kept.range() == call.expr.range()

@@ -62,12 +62,13 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let mut puts = ["put", "put_nowait"].into_iter().flat_map(|it| context.calls_named(it)).peekable();
     let uses_processes =
-        context.imports("torch.multiprocessing") || context.source.text().contains("torch.multiprocessing");
-    if context.is_test() || !uses_processes {
+        || context.imports("torch.multiprocessing") || context.source.text().contains("torch.multiprocessing");
+    if puts.peek().is_none() || context.is_test() || !uses_processes() {
         return;
     }
-    for call in ["put", "put_nowait"].into_iter().flat_map(|it| context.calls_named(it)) {
+    for call in puts {
         let Some((queue, value, _)) = call.method() else { continue };
         let is_of_threads = match value {
             Value::Object(Class::External(path)) => !path.starts_with("torch.multiprocessing"),

@@ -48,10 +48,11 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    if context.source.text().contains("cudagraph_skip_dynamic_graphs") {
+    let mut compiled = context.calls_to(&["torch.compile"]).peekable();
+    if compiled.peek().is_none() || context.source.text().contains("cudagraph_skip_dynamic_graphs") {
         return;
     }
-    for call in context.calls_to(&["torch.compile"]) {
+    for call in compiled {
         let mode = call.keyword("mode").and_then(|it| text_literal(&it.value));
         let Some(mode @ ("reduce-overhead" | "max-autotune")) = mode else { continue };
         let message = format!("`mode=\"{mode}\"` keeps a CUDA graph with its memory for every shape that comes along");

@@ -56,10 +56,11 @@ const SETUPS: &[&str] =
     &["torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"];
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    if context.is_test() || context.source.text().contains("destroy_process_group") {
+    let mut setups = context.calls_to(SETUPS).peekable();
+    if setups.peek().is_none() || context.is_test() || context.source.text().contains("destroy_process_group") {
         return;
     }
-    for call in context.calls_to(SETUPS) {
+    for call in setups {
         if call.argument("backend", 0).and_then(text_literal).is_some_and(|it| !it.contains("nccl")) {
             continue;
         }
