@@ -65,6 +65,21 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
     }
 }
 
+/// Whether the command that was typed reads recordings in this process, and starts no other.
+pub fn reads_recordings(arguments: &[OsString]) -> bool {
+    Args::try_parse_from(arguments).is_ok_and(|args| {
+        matches!(
+            args.command,
+            Command::Analyze(_)
+                | Command::Diff(_)
+                | Command::Fix(_)
+                | Command::Holders(_)
+                | Command::Inspect(_)
+                | Command::Whatif(_)
+        )
+    })
+}
+
 /// What `vramscope run` was asked for; none where another command was typed, or a wrong one, which [`run`] then says.
 pub fn parse_run(arguments: impl IntoIterator<Item = OsString>) -> Option<Recorded> {
     let args = Args::try_parse_from(arguments).ok()?;
