@@ -87,20 +87,14 @@ impl<'a> FileCalls<'a> {
             .calls
             .iter()
             .filter_map(|call| {
-                let (name, callee) = match &call.callee {
-                    Callee::Function(file, id) => (call.last_name(), Some((*file, *id))),
-                    Callee::Method { name, value: Value::Object(class), .. } => {
-                        (*name, context.project.method(class, name))
-                    }
-                    Callee::Method { name, .. } => (*name, None),
-                    Callee::Object(Value::Object(class)) => {
-                        let method = context.project.method(class, "forward");
-                        ("forward", method.or_else(|| context.project.method(class, "__call__")))
-                    }
-                    Callee::Class(class) => ("__init__", context.project.method(class, "__init__")),
+                let name = match &call.callee {
+                    Callee::Method { name, .. } => *name,
+                    Callee::Object(Value::Object(_)) => "forward",
+                    Callee::Class(_) => "__init__",
                     Callee::External(_) => return None,
-                    _ => (call.last_name(), None),
+                    _ => call.last_name(),
                 };
+                let callee = context.project.called(&call.callee);
                 let in_loop = context
                     .names
                     .loops_from(call.at.in_loop)

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    facts::Facts,
+    facts::{Callee, Facts},
     flow::{
         catalogue_is_module,
         value::{Class, FileId, Value},
@@ -291,6 +291,19 @@ impl Project {
     pub(crate) fn method(&self, class: &Class, name: &str) -> Option<(FileId, FunctionId)> {
         let lineage = self.lineage(class);
         lineage.own.iter().find_map(|(file, id)| Some((*file, *self.class(*file, *id)?.methods.get(name)?)))
+    }
+
+    /// The function of the project that runs when something is called: of an object its `forward`, of a class its `__init__`.
+    pub(crate) fn called(&self, callee: &Callee<'_>) -> Option<(FileId, FunctionId)> {
+        match callee {
+            Callee::Function(file, id) => Some((*file, *id)),
+            Callee::Method { name, value: Value::Object(class), .. } => self.method(class, name),
+            Callee::Object(Value::Object(class)) => {
+                self.method(class, "forward").or_else(|| self.method(class, "__call__"))
+            }
+            Callee::Class(class) => self.method(class, "__init__"),
+            _ => None,
+        }
     }
 
     /// What an attribute of instances of a class is.

@@ -3,8 +3,7 @@
 use super::{Context, Repetition, Rounds};
 use crate::{
     diagnostic::Diagnostic,
-    facts::{Call, Callee, Position},
-    flow::value::Value,
+    facts::Position,
     names::{FunctionId, LoopId, LoopNode},
     syntax::{
         Ranged,
@@ -79,26 +78,18 @@ impl<'a> Context<'a> {
         if self.repetition_of_function(function) == Some(Repetition::Framework) {
             return Some(EachStep::Framework);
         }
-        self.calls_named(own.name).filter(|it| self.is_call_of(it, function)).find_map(|call| {
-            if call.at.function == function {
-                return None;
-            }
-            match self.data_loop(call.at.in_loop) {
-                Some(id) => (!self.may_skip_rounds(&call.at, Some(id))).then_some(EachStep::CalledIn(id)),
-                None if self.may_run_once(&call.at) => None,
-                None => self.each_call(call.at.function, hops),
-            }
-        })
-    }
-
-    fn is_call_of(&self, call: &Call<'a>, function: FunctionId) -> bool {
-        match &call.callee {
-            Callee::Function(file, id) => (*file, *id) == (self.file, function),
-            Callee::Method { value: Value::Object(class), name, .. } => {
-                self.project.method(class, name) == Some((self.file, function))
-            }
-            _ => false,
-        }
+        self.calls_named(own.name)
+            .filter(|it| self.project.called(&it.callee) == Some((self.file, function)))
+            .find_map(|call| {
+                if call.at.function == function {
+                    return None;
+                }
+                match self.data_loop(call.at.in_loop) {
+                    Some(id) => (!self.may_skip_rounds(&call.at, Some(id))).then_some(EachStep::CalledIn(id)),
+                    None if self.may_run_once(&call.at) => None,
+                    None => self.each_call(call.at.function, hops),
+                }
+            })
     }
 
     /// Whether something decides about running this code at all: an `if` around it, a way out before it, a cache of results.

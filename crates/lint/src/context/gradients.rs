@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::{
-    facts::{Callee, Grad, Position, Root},
+    facts::{Grad, Position, Root},
     flow::value::{Graph, Value},
     names::{FunctionId, Usage},
     syntax::{Ranged, TextRange, ast},
@@ -62,14 +62,7 @@ impl<'a> Context<'a> {
     fn leaves_backward_to_others(&self, function: FunctionId) -> bool {
         matches!(self.names.function(function).name, "training_step" | "compute_loss")
             || self.facts.calls.iter().filter(|it| it.at.function == function).any(|it| {
-                let callee = match &it.callee {
-                    Callee::Function(file, id) => Some((*file, *id)),
-                    Callee::Method { name, value: Value::Object(class), .. } => {
-                        self.project.method(class, name)
-                    }
-                    _ => None,
-                };
-                callee.is_some_and(|(file, id)| {
+                self.project.called(&it.callee).is_some_and(|(file, id)| {
                     file == self.file
                         && self.facts.functions.get(id.0 as usize).is_some_and(|it| it.has_backward)
                 })
