@@ -12,7 +12,7 @@ use vramscope_replay::{AllocId, Death};
 
 use crate::Context;
 use crate::groups::Group;
-use crate::growth::{IN_FLIGHT, MIN_BIRTHS, SURE_BIRTHS};
+use crate::growth::{IN_FLIGHT, SURE_BIRTHS};
 use crate::survivors_by_birth::{SURE_STEPS, may_be_layers, ran_out};
 
 /// What was allocated below one line of the user's own code, that is with the line anywhere on the stack.
@@ -84,25 +84,19 @@ fn allocated_by(cx: &Context<'_>, id: AllocId) -> StackId {
     stack.copied().unwrap_or(StackId::ABSENT)
 }
 
-/// Whether at any place blocks of separate steps were held for longer than the step after.
+/// Whether anything that was allocated after the first two steps, in which a program sets itself up, was held for longer than the step
+/// after. What is kept now and then only, or of another size at another line each time, is kept, too.
 fn keeps_anything(cx: &Context<'_>) -> bool {
-    let mut kept: FxHashMap<Place, FxHashSet<usize>> = FxHashMap::default();
-    for group in cx.groups.iter() {
-        let site = cx.symbols.site(group.stack);
-        for &id in group.members.iter().filter(|&&id| birth_round(cx, id) >= 1 && is_held_long(cx, id)) {
-            // What has no line of its own may be anything: its size has to tell.
-            let place = site.map_or_else(|| Place::Size(cx.lifetimes.requested(id)), Place::Line);
-            kept.entry(place).or_default().insert(birth_round(cx, id));
-        }
-    }
-    kept.values().any(|rounds| rounds.len() >= MIN_BIRTHS)
+    let is_late = |id: AllocId| birth_round(cx, id) >= FIRST_STEPS && !is_in_flight(cx, id);
+    cx.lifetimes.born().any(|id| is_late(id) && is_held_long(cx, id))
 }
 
-/// What allocations are told apart by.
-#[derive(PartialEq, Eq, Hash)]
-enum Place {
-    Line(FrameId),
-    Size(Bytes),
+/// Rounds in which a program may make what stays.
+const FIRST_STEPS: usize = 2;
+
+/// Whether a block was allocated so late that nothing shows how long it is held.
+fn is_in_flight(cx: &Context<'_>, id: AllocId) -> bool {
+    birth_round(cx, id) + IN_FLIGHT >= cx.rounds.count()
 }
 
 fn of_line(cx: &Context<'_>, frame: FrameId, groups: &[&Group]) -> Turnover {

@@ -93,10 +93,20 @@ fn nothing_is_acquitted_where_anything_is_kept() {
     check(&total(|_| true, |_| None), "nothing");
     // In a few of the steps only.
     check(&total(|i| i % 20 == 7, |_| None), "nothing");
+    // Twice in all.
+    check(&total(|i| i == 20 || i == 45, |_| None), "nothing");
     // For three steps at a time, as a bounded list does.
     check(&total(|_| true, |i| i.checked_sub(3)), "nothing");
     // For one step more: the loss of the step before.
     check(&total(|_| true, |i| i.checked_sub(1)), ":9 :10 :12 :14");
+}
+
+#[test]
+fn what_is_kept_from_another_line_each_time_acquits_nothing() {
+    let text = program(60, |i, out| {
+        writeln!(out, "alloc kept{i} {}KiB @gen_{i}.py:1:<module>", 64 + i).unwrap();
+    });
+    check(&text, "nothing");
 }
 
 #[test]

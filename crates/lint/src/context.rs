@@ -57,6 +57,8 @@ pub(crate) struct Context<'a> {
     cases: OnceLock<Vec<Case<'a>>>,
     /// How often each loop goes round, once a rule has asked.
     rounds: Vec<OnceLock<Rounds>>,
+    /// Whether each function calls one that runs a backward pass, once a rule has asked.
+    leaves_backward: Vec<OnceLock<bool>>,
 }
 
 impl<'a> Context<'a> {
@@ -77,6 +79,7 @@ impl<'a> Context<'a> {
             calling,
             cases: OnceLock::new(),
             rounds: names.loops.iter().map(|_| OnceLock::new()).collect(),
+            leaves_backward: names.functions.iter().map(|_| OnceLock::new()).collect(),
         }
     }
 

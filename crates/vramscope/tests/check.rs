@@ -193,3 +193,27 @@ fn rules_are_listed_and_explained() {
     assert_eq!(status, 2);
     assert!(err.starts_with("error: there is no rule `LK000`\nhint: "), "{err}");
 }
+
+#[test]
+fn what_is_added_below_the_last_line_of_a_cell_stays_in_the_cell() {
+    let cells = [
+        "import torch\nmodel = torch.nn.Linear(1, 1).cuda()\nfor x in loader:\n    out = model(x)\n    print(out.shape)",
+        "%%time\nmodel(y)",
+    ];
+    let cells: Vec<Value> = cells
+        .iter()
+        .map(|it| serde_json::json!({"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": null, "source": it}))
+        .collect();
+    let notebook = serde_json::json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4});
+    let dir = project(&[("a.ipynb", &notebook.to_string())]);
+    let (status, out, err) = run(dir.path(), &["check", "--select", "LK203", "--fix", "--unsafe-fixes"]);
+    assert_eq!(status, 0, "{out}{err}");
+    let text = std::fs::read_to_string(dir.path().join("a.ipynb")).unwrap();
+    let fixed: Value = serde_json::from_str(&text).unwrap();
+    let source = |cell: usize| match &fixed["cells"][cell]["source"] {
+        Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect::<String>(),
+        text => text.as_str().unwrap().to_owned(),
+    };
+    assert!(source(0).ends_with("    print(out.shape)\nout = None"), "{}", source(0));
+    assert_eq!(source(1), "%%time\nmodel(y)");
+}

@@ -40,7 +40,10 @@ fn pattern(recording: &str, source: &str) -> Value {
 fn program(case: &str, change: impl Fn(String) -> String) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(corpus(&format!("programs/{case}/train.py"))).unwrap();
-    std::fs::write(dir.path().join("train.py"), change(text)).unwrap();
+    let file = dir.path().join("train.py");
+    std::fs::write(&file, change(text)).unwrap();
+    // As if it had been there before anything was recorded.
+    set_modified(&file, SystemTime::UNIX_EPOCH);
     dir
 }
 
@@ -369,7 +372,7 @@ fn harmless_patterns_are_told_with_their_figures_and_left_alone() {
 #[test]
 fn a_source_that_was_changed_since_is_said_to_be() {
     let dir = gradients_off(|text| text);
-    let note = "`train.py` was changed after the recording was made: lines may have moved";
+    let note = "`train.py` was changed after the recording was made: lines may have moved, and what was wrong may be fixed already";
     let on = dir.path().join("on.pickle.gz").display().to_string();
     let said = |command: &str| {
         let (_, out, _) = run(&[command, &on, "--source", at(&dir)]);
@@ -382,4 +385,31 @@ fn a_source_that_was_changed_since_is_said_to_be() {
         assert_eq!((said("analyze"), said("fix")), (changed, changed), "{age} s later");
         assert_eq!(harmless(&dir, "off.pickle.gz"), if changed { "" } else { "LK101 :13" }, "{age} s later");
     }
+}
+
+#[test]
+fn what_is_fixed_is_not_fixed_again_somewhere_else() {
+    let dir = gradients_off(|text| text);
+    let hour = SystemTime::now() - Duration::from_hours(1);
+    for entry in dir.path().read_dir().unwrap() {
+        set_modified(&entry.unwrap().path(), hour);
+    }
+    let on = dir.path().join("on.pickle.gz").display().to_string();
+    let fix = || run(&["fix", &on, "--source", at(&dir), "--apply", "--unsafe-fixes"]).1;
+    let text = || std::fs::read_to_string(dir.path().join("train.py")).unwrap();
+    assert!(fix().contains("1 of 1 leak fixed"));
+    let fixed = text();
+    assert!(fixed.contains(".detach()"), "{fixed}");
+    let again = fix();
+    assert!(again.contains("none of 1 leak fixed"), "{again}");
+    assert_eq!(text(), fixed);
+}
+
+#[test]
+fn a_source_that_is_not_there_is_said_not_to_be() {
+    let none = tempfile::tempdir().unwrap();
+    let recording = corpus("recorded/leak");
+    let (_, out, _) = run(&["fix", &recording, "--source", at(&none)]);
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains("val_loss_list/train.py` was not found by `--source`"), "{out}");
 }

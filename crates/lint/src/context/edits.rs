@@ -123,11 +123,11 @@ impl<'a> Context<'a> {
         if !indentation.chars().all(char::is_whitespace) {
             return None;
         }
-        let moved = format!("{indentation}{}{}", self.text(statement), self.end_of_line());
-        Some(vec![
-            Edit::insert(TextSize::from(start as u32), moved),
-            Edit::delete(self.whole_lines(statement)),
-        ])
+        // With the comment behind it.
+        let lines = self.whole_lines(statement);
+        let code = self.text(TextRange::new(statement.start(), lines.end())).trim_end();
+        let moved = format!("{indentation}{code}{}", self.end_of_line());
+        Some(vec![Edit::insert(TextSize::from(start as u32), moved), Edit::delete(lines)])
     }
 
     /// Takes a statement away with its lines, unless its block would be empty without it.

@@ -5,7 +5,7 @@ use crate::{
     facts::{Grad, Position, Root},
     flow::value::{Graph, Value},
     names::{FunctionId, Usage},
-    syntax::{Ranged, TextRange, ast},
+    syntax::{Ranged, TextRange, TextSize, ast},
 };
 
 /// What becomes of the graph of a value.
@@ -60,8 +60,20 @@ impl<'a> Context<'a> {
 
     /// Whether a function gives its loss to another that runs the backward pass: the framework that called it, or one that it calls.
     fn leaves_backward_to_others(&self, function: FunctionId) -> bool {
-        matches!(self.names.function(function).name, "training_step" | "compute_loss")
-            || self.facts.calls.iter().filter(|it| it.at.function == function).any(|it| {
+        match self.leaves_backward.get(function.0 as usize) {
+            Some(known) => *known.get_or_init(|| self.calls_what_goes_backward(function)),
+            None => false,
+        }
+    }
+
+    fn calls_what_goes_backward(&self, function: FunctionId) -> bool {
+        let own = self.names.function(function);
+        let within = match function {
+            FunctionId::MODULE => TextRange::up_to(TextSize::new(u32::MAX)),
+            _ => own.range(),
+        };
+        matches!(own.name, "training_step" | "compute_loss")
+            || self.calls_within(within).filter(|it| it.at.function == function).any(|it| {
                 self.project.called(&it.callee).is_some_and(|(file, id)| {
                     file == self.file
                         && self.facts.functions.get(id.0 as usize).is_some_and(|it| it.has_backward)

@@ -5,8 +5,9 @@ use crate::{
     calling::Repeated,
     facts::{Hook, Keep, Position},
     flow::value::{Class, Value},
-    names::{FunctionId, LoopId, LoopNode},
+    names::{FunctionId, LoopId, LoopNode, Usage, method_name},
     syntax::{
+        Ranged,
         ast::{self, Expr},
         int_literal,
     },
@@ -92,7 +93,7 @@ impl<'a> Context<'a> {
         let Some(parent) = own.parent else { return true };
         let scope = self.names.function(parent).scope;
         self.names.scope(scope).names.get(own.name).is_some_and(|it| {
-            !it.uses.is_empty() && it.uses.iter().all(|it| matches!(it.usage, crate::names::Usage::Called(_)))
+            !it.uses.is_empty() && it.uses.iter().all(|it| matches!(it.usage, Usage::Called(_)))
         })
     }
 
@@ -183,10 +184,39 @@ impl<'a> Context<'a> {
                 match self.rounds_over(it.function, iterable) {
                     // The outermost loops of a script are its run.
                     Rounds::Unknown if at_top && it.parent.is_none() && is_range(iterable) => Rounds::Data,
+                    Rounds::Unknown if self.brings_batches(id) => Rounds::Data,
                     rounds => rounds,
                 }
             }
         }
+    }
+
+    /// Whether each round moves a part of what it is about to a device, for a network: `for x, y in val: net(x.cuda())`.
+    fn brings_batches(&self, id: LoopId) -> bool {
+        let it = self.names.the_loop(id);
+        let Some(Expr::Tuple(target)) = it.node.target() else { return false };
+        let scope = self.names.scope(self.scope(it.function));
+        let is_moved = |name: &str| {
+            let is_weight = words_of(name).iter().any(|it| WEIGHTS.contains(&it.as_str()));
+            !is_weight
+                && scope.names.get(name).is_some_and(|entry| {
+                    entry.uses.iter().any(|one| match one.usage {
+                        Usage::Method(call) => {
+                            matches!(method_name(call), "cuda" | "to")
+                                && it.node.range().contains_range(call.range())
+                        }
+                        _ => false,
+                    })
+                })
+        };
+        !self.is_part_of_model(it.function)
+            && self.calls_within(it.node.range()).any(|call| self.is_forward(call))
+            && target.elts.iter().any(|it| matches!(it, Expr::Name(name) if is_moved(name.id.as_str())))
+    }
+
+    /// Whether a function is a method of a module, or is in one.
+    fn is_part_of_model(&self, function: FunctionId) -> bool {
+        self.class_around(function).is_some_and(|it| self.is_module_class(&Class::Project(self.file, it)))
     }
 
     fn rounds_over(&self, function: FunctionId, iterable: &'a Expr) -> Rounds {
@@ -256,11 +286,9 @@ impl<'a> Context<'a> {
             "collect",
         ];
         let name = self.names.function(function).name;
-        let is_part_of_model = self
-            .class_around(function)
-            .is_some_and(|it| self.is_module_class(&Class::Project(self.file, it)));
         function == FunctionId::MODULE
-            || !is_part_of_model && RUNS.iter().any(|it| name.trim_start_matches('_').starts_with(it))
+            || !self.is_part_of_model(function)
+                && RUNS.iter().any(|it| name.trim_start_matches('_').starts_with(it))
     }
 
     /// What a name or attribute of `self` holds in the end.
@@ -326,6 +354,25 @@ const STEPS: &[&str] = &[
     "examples",
 ];
 
+/// Words for what is moved to a device once.
+const WEIGHTS: &[&str] = &[
+    "param",
+    "params",
+    "parameter",
+    "weight",
+    "weights",
+    "buffer",
+    "layer",
+    "module",
+    "model",
+    "net",
+    "state",
+    "k",
+    "v",
+    "key",
+    "value",
+];
+
 const PARTS: &[&str] = &[
     "layer",
     "layers",
@@ -366,7 +413,10 @@ fn mentions_word(expr: &Expr, words: &[&str]) -> bool {
             Expr::Attribute(it) => it.attr.as_str(),
             _ => return false,
         };
-        words_of(identifier).iter().any(|it| words.contains(&it.as_str()))
+        words_of(identifier).iter().any(|it| {
+            // `trainloader`
+            words.contains(&it.as_str()) || it.ends_with("loader") && words.contains(&"loader")
+        })
     })
 }
 

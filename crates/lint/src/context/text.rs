@@ -1,9 +1,12 @@
 //! Questions about the text around a piece of code, which edits need.
 
 use super::Context;
-use crate::syntax::{
-    Ranged, TextRange, TextSize,
-    ast::{Expr, Stmt},
+use crate::{
+    fix::Edit,
+    syntax::{
+        Ranged, TextRange, TextSize,
+        ast::{Expr, Stmt},
+    },
 };
 
 impl Context<'_> {
@@ -45,6 +48,17 @@ impl Context<'_> {
             at + if rest.get(at..).is_some_and(|it| it.starts_with("\r\n")) { 2 } else { 1 }
         });
         TextRange::new(TextSize::new(start as u32), TextSize::new((end + to_end) as u32))
+    }
+
+    /// A line of code below a statement that is alone on its lines, indented like another one.
+    ///
+    /// It is put before what ends the statement's last line: in a notebook that end may be the end of the cell, and behind it the next begins,
+    /// perhaps with a magic that must come first.
+    pub(crate) fn line_below(&self, statement: &Stmt, like: &Stmt, code: &str) -> Edit {
+        let lines = self.whole_lines(statement);
+        let length = self.text(lines).trim_end_matches(['\n', '\r']).len();
+        let end = lines.start() + TextSize::new(length as u32);
+        Edit::insert(end, format!("{}{}{code}", self.end_of_line(), self.indentation(like)))
     }
 
     /// The expression as the object of a method: in parentheses if it needs them.

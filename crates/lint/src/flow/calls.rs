@@ -174,6 +174,10 @@ impl<'a> Flow<'a, '_, '_> {
             let size = if last.ends_with("Loss") { Size::Scalar } else { Size::Array };
             let inputs: Vec<&Value> = arguments.iter().collect();
             let tensor = self.computed(Graph::Attached, size, &inputs);
+            // The outputs of a model of Hugging Face are a dict, with attributes, too.
+            if path.starts_with("transformers.") {
+                return Value::group(GroupKind::Dict, tensor);
+            }
             return match last {
                 "LSTM" | "LSTMCell" => {
                     let state = Value::written_out(GroupKind::Tuple, vec![tensor.clone(), tensor.clone()]);
@@ -195,7 +199,7 @@ impl<'a> Flow<'a, '_, '_> {
         {
             let returns = self.returned(file, id, call, arguments, true);
             return match returns {
-                Value::Plain => Value::Plain,
+                Value::Plain | Value::Object(_) => returns,
                 Value::Group(group) => {
                     let inputs: Vec<Value> = arguments.to_vec();
                     self.attach_all(&Value::Group(group), &inputs)

@@ -82,6 +82,7 @@ pub(super) fn result_of(path: &str, call: &ast::ExprCall) -> Known {
         ["torch", "nn" | "optim", ..]
         | ["torch", "utils", "data", ..]
         | ["torch", "cuda" | "jit" | "amp", _] => instance_of(&parts).map_or(Known::Nothing, Known::Value),
+        ["torch", "distributions", ..] => Known::Value(Value::Object(Class::External(path.into()))),
         ["torch", "linalg" | "fft" | "special", _] => Known::LikeInputs(Size::Unknown),
         ["torch", _] | ["torch", "functional", _] => torch_function(last, call),
         ["torchvision", "models", ..] | ["timm", "create_model"] | ["timm", "models", "create_model"] => {

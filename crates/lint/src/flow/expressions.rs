@@ -172,9 +172,22 @@ impl<'a> Flow<'a, '_, '_> {
                 }
                 "indices" => Value::Tensor(Tensor { size: Size::Indices, ..Tensor::data() }),
                 "loss" => Value::Tensor(Tensor { size: Size::Scalar, ..tensor.clone() }),
-                "grad_fn" | "_grad_fn" => Value::Unknown,
+                // Of the outputs of Hugging Face's models: a cache object, and tuples.
+                "grad_fn" | "_grad_fn" | "past_key_values" => Value::Unknown,
+                // Methods that are not called here.
+                "mean" | "sum" | "item" | "detach" | "cpu" | "cuda" | "to" | "backward" | "max" | "min"
+                | "norm" | "tolist" | "numpy" | "clone" | "size" | "dim" | "numel" | "view" | "reshape" => {
+                    Value::Unknown
+                }
+                "hidden_states"
+                | "attentions"
+                | "cross_attentions"
+                | "decoder_hidden_states"
+                | "decoder_attentions" => Value::group(GroupKind::Tuple, object.clone()),
                 _ => object.clone(),
             },
+            // `outputs.logits`
+            Value::Group(group) if group.kind == GroupKind::Dict => self.attribute_of(&group.element, name),
             Value::Object(class) => {
                 if let Class::Project(file, id) = class
                     && *file == self.file

@@ -6,11 +6,11 @@ use rustc_hash::FxHashSet;
 
 use super::{
     Flow,
-    value::{Graph, GroupKind, Size, Value},
+    value::{Class, Graph, GroupKind, Size, Value},
 };
 use crate::{
-    facts::{Assignment, How, Keep, Root},
-    names::{Definition, LoopId, ScopeKind, Usage},
+    facts::{Assignment, Branch, How, Keep, Root},
+    names::{ClassId, Definition, LoopId, ScopeId, ScopeKind, Usage},
     syntax::{
         Ranged, TextRange, TextSize,
         ast::{self, Expr},
@@ -20,6 +20,12 @@ use crate::{
 
 /// A name that is mentioned more often than this is one of generated code, about which nothing is said.
 const MANY: usize = 2000;
+
+/// With more definitions than that, it is not asked which of them is the first.
+const FEW_DEFINITIONS: usize = 4;
+
+/// So many assignments are looked back at for the first.
+const RECENT: usize = 32;
 
 /// How far the place that something is put into reaches.
 struct Reach<'a> {
@@ -56,7 +62,7 @@ impl<'a> Flow<'a, '_, '_> {
                     let at = self.here();
                     self.facts.assignments.push(Assignment { target, expr, value: value.clone(), at });
                 }
-                if let Value::Object(super::value::Class::Project(file, class)) = object
+                if let Value::Object(Class::Project(file, class)) = object
                     && file == self.file
                 {
                     self.assign_attribute(class, it.attr.as_str(), &value);
@@ -104,7 +110,7 @@ impl<'a> Flow<'a, '_, '_> {
             Expr::Name(name) => self.assign(name.id.as_str(), after),
             Expr::Attribute(attribute) => {
                 let object = self.value(&attribute.value);
-                if let Value::Object(super::value::Class::Project(file, class)) = object
+                if let Value::Object(Class::Project(file, class)) = object
                     && file == self.file
                 {
                     self.assign_attribute(class, attribute.attr.as_str(), &after);
@@ -134,6 +140,9 @@ impl<'a> Flow<'a, '_, '_> {
             ("update", 1) if call.arguments.keywords.is_empty() => (How::Update, 0, None),
             _ => return,
         };
+        if !self.may_be_container(target, before, name) {
+            return;
+        }
         let (Some(expr), Some(value)) = (args.get(kept), arguments.get(kept)) else { return };
         self.note_keep(how, call.range(), target, key, expr, value, before.clone());
         let element = match how {
@@ -141,6 +150,57 @@ impl<'a> Flow<'a, '_, '_> {
             _ => value.clone(),
         };
         self.put_into(target, &element);
+    }
+
+    /// Whether an object is one that keeps what is put into it by a method of this name. Meters, metrics and balancers of losses have an
+    /// `add`, `push` or `update`, too, and do with what they get as they like. So of an object that is not known only the methods of lists
+    /// are believed, and these not of what a call gave.
+    fn may_be_container(&self, target: &Expr, before: &Value, method: &str) -> bool {
+        match before {
+            Value::Group(_) => true,
+            Value::Object(Class::Project(file, class)) if *file == self.file => {
+                self.is_container_class(*class)
+            }
+            Value::Unknown => {
+                matches!(method, "append" | "appendleft" | "extend" | "extendleft" | "insert")
+                    && !self.is_of_unknown_kind(target)
+            }
+            _ => false,
+        }
+    }
+
+    /// `class History(list)`
+    fn is_container_class(&self, class: ClassId) -> bool {
+        let bases = self.names.class(class).node.arguments.iter().flat_map(|it| it.args.iter());
+        let containers = bases.map(first_of_subscript).filter_map(last_name);
+        containers.into_iter().any(|it| {
+            matches!(
+                it,
+                "list"
+                    | "dict"
+                    | "set"
+                    | "deque"
+                    | "OrderedDict"
+                    | "defaultdict"
+                    | "UserList"
+                    | "UserDict"
+                    | "List"
+                    | "Dict"
+            )
+        })
+    }
+
+    /// Whether a name is given what a call gives (`tracker = Tracker()`, `make_tracker()`), or is annotated with a class; what gives containers
+    /// is known and does not come here.
+    fn is_of_unknown_kind(&self, target: &Expr) -> bool {
+        let Expr::Name(name) = target else { return false };
+        let scope = self.frames.last().map_or(ScopeId::MODULE, |it| it.scope);
+        let definitions = self.names.name(scope, name.id.as_str()).map_or(&[][..], |it| &it.definitions);
+        definitions.iter().any(|it| match it {
+            Definition::Value(value, _) => may_be_of_call(value),
+            Definition::Parameter(it) => it.annotation.as_deref().is_some_and(is_other_class),
+            _ => false,
+        })
     }
 
     /// What the elements of a named list or dict are, now that this was put into it.
@@ -153,7 +213,7 @@ impl<'a> Flow<'a, '_, '_> {
             Expr::Name(name) => self.assign(name.id.as_str(), grown),
             Expr::Attribute(it) => {
                 let object = self.value(&it.value);
-                if let Value::Object(super::value::Class::Project(file, class)) = object
+                if let Value::Object(Class::Project(file, class)) = object
                     && file == self.file
                 {
                     self.assign_attribute(class, it.attr.as_str(), &grown);
@@ -180,6 +240,7 @@ impl<'a> Flow<'a, '_, '_> {
         if self.quiet {
             return;
         }
+        let expr = way_on(target, expr);
         let reference = self_reference(target, expr);
         let innermost = self.frame().in_loop;
         let mut carried = None;
@@ -286,10 +347,10 @@ impl<'a> Flow<'a, '_, '_> {
                 let is_receiver =
                     matches!(&*it.value, Expr::Name(name) if self.is_receiver(name.id.as_str()));
                 let root = match object {
-                    Value::Object(super::value::Class::Project(file, class)) if file == self.file => {
+                    Value::Object(Class::Project(file, class)) if file == self.file => {
                         Root::SelfAttribute(class, attribute)
                     }
-                    Value::Type(super::value::Class::Project(file, class)) if file == self.file => {
+                    Value::Type(Class::Project(file, class)) if file == self.file => {
                         Root::SelfAttribute(class, attribute)
                     }
                     _ => Root::Attribute(attribute),
@@ -346,11 +407,21 @@ impl<'a> Flow<'a, '_, '_> {
             .filter(|it| matches!(it.usage, Usage::Augmented))
             .map(|it| it.expr.start())
             .collect();
+        // `if total is None: total = loss` happens once.
+        let first_values: FxHashSet<TextSize> = if entry.definitions.len() <= FEW_DEFINITIONS {
+            let recent = self.facts.assignments.iter().rev().take(RECENT);
+            recent.filter(|it| is_first_value(it, name)).map(|it| it.expr.start()).collect()
+        } else {
+            FxHashSet::default()
+        };
         let is_augmented = |at: TextRange| augmented.contains(&at.start());
         let begins_anew = |range: TextRange, it: &Definition<'_>| match it {
             Definition::Value(expr, _) => {
                 let at = expr.range();
-                range.contains_range(at) && !statement.contains_range(at) && !is_update_of(expr, name)
+                range.contains_range(at)
+                    && !statement.contains_range(at)
+                    && !is_update_of(expr, name)
+                    && !first_values.contains(&at.start())
             }
             Definition::Other(at) => {
                 range.contains_range(*at) && !statement.contains_range(*at) && !is_augmented(*at)
@@ -411,9 +482,77 @@ impl<'a> Flow<'a, '_, '_> {
     }
 }
 
+/// `list` of `list[Tensor]`.
+fn first_of_subscript(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Subscript(it) => &it.value,
+        other => other,
+    }
+}
+
+/// The last part of a dotted name.
+fn last_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Name(it) => Some(it.id.as_str()),
+        Expr::Attribute(it) => Some(it.attr.as_str()),
+        _ => None,
+    }
+}
+
+/// Whether an expression is a call, or may be one: `given or Tracker()`.
+fn may_be_of_call(expr: &Expr) -> bool {
+    match expr {
+        Expr::Call(_) => true,
+        Expr::BoolOp(it) => it.values.iter().any(may_be_of_call),
+        Expr::If(it) => may_be_of_call(&it.body) || may_be_of_call(&it.orelse),
+        _ => false,
+    }
+}
+
+/// Whether an annotation names a class that is no container.
+fn is_other_class(annotation: &Expr) -> bool {
+    const CONTAINERS: &[&str] = &[
+        "List",
+        "Deque",
+        "Sequence",
+        "MutableSequence",
+        "Iterable",
+        "Collection",
+        "Any",
+        "Optional",
+        "Union",
+        "Dict",
+    ];
+    let is_other = |it: &str| {
+        let last = it.rsplit('.').next().unwrap_or(it);
+        last.starts_with(|it: char| it.is_ascii_uppercase()) && !CONTAINERS.contains(&last)
+    };
+    match first_of_subscript(annotation) {
+        Expr::StringLiteral(it) => is_other(it.value.to_str().split('[').next().unwrap_or_default()),
+        other => last_name(other).is_some_and(is_other),
+    }
+}
+
 /// Whether `expr`, given to `name`, is made from what the name held before.
 fn is_update_of(expr: &Expr, name: &str) -> bool {
     mentions(expr, &|it| matches!(it, Expr::Name(it) if it.id.as_str() == name))
+}
+
+/// Whether an assignment gives a name its first value, under `if name is None`.
+fn is_first_value(it: &Assignment<'_>, name: &str) -> bool {
+    let is_name = |it: &Expr| matches!(it, Expr::Name(it) if it.id.as_str() == name);
+    let Some(Branch::If(Expr::Compare(test))) = it.at.branch else { return false };
+    is_name(it.target)
+        && is_name(&test.left)
+        && matches!(&*test.ops, [ast::CmpOp::Is])
+        && matches!(&*test.comparators, [Expr::NoneLiteral(_)])
+}
+
+/// Of `total = loss if total is None else total + loss` the way that goes on from the target; else the expression itself.
+fn way_on<'a>(target: &Expr, expr: &'a Expr) -> &'a Expr {
+    let Expr::If(it) = expr else { return expr };
+    let goes_on = |it: &&Expr| self_reference(target, it).is_some_and(|it| it != How::Chain);
+    [&*it.orelse, &*it.body].into_iter().find(goes_on).unwrap_or(expr)
 }
 
 /// How `target = expr` goes on from the target itself, if it does.

@@ -1,6 +1,6 @@
 //! `fix` for a terminal: what was done about each leak.
 
-use vramscope_view::analysis::Analysis;
+use vramscope_view::analysis::{Analysis, Verdict};
 use vramscope_view::pattern::{Outcome, Treated};
 
 use super::{INDENT, Layout, finding, pattern};
@@ -82,6 +82,9 @@ pub fn render(
     let made = treated.iter().filter(|one| one.outcome == Outcome::Made).count() as u64;
     let of = counted(treated.len() as u64, "leak");
     let last = match (treated.len(), made, are_written) {
+        (0, ..) if analysis.verdict == Verdict::InsufficientData => {
+            "no leak is convicted yet, so nothing can be fixed".to_owned()
+        }
         (0, ..) => "no leak is convicted, so nothing is to be fixed".to_owned(),
         (_, 0, _) => format!("none of {of} fixed"),
         (_, made, true) => format!("{made} of {of} fixed; run the program again to see it gone"),

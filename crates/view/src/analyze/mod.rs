@@ -79,7 +79,7 @@ fn analyze_processes(processes: &[Process<'_>], symbols: &Symbols, options: &Opt
             None => "no device in these files did or holds anything".to_owned(),
         });
     }
-    let verdict = verdict::of(&findings, evidence);
+    let verdict = verdict::of(&findings, &devices, evidence);
     let headline = verdict::headline(verdict, &findings, &devices, evidence, &recorded);
     let confidence = findings.iter().find(|f| f.kind == verdict.name()).map(|f| f.confidence);
     let inputs: Vec<Input> = processes.iter().flat_map(|(_, inputs, _)| inputs.iter().cloned()).collect();

@@ -54,8 +54,8 @@ impl Evidence {
     }
 }
 
-/// The most serious of the findings' kinds; without one, clean if there was enough to go by.
-pub(super) fn of(findings: &[Finding], evidence: Evidence) -> Verdict {
+/// The most serious of the findings' kinds; without one, clean if there was enough to go by, and nothing rises that no finding explains.
+pub(super) fn of(findings: &[Finding], devices: &[DeviceAnalysis], evidence: Evidence) -> Verdict {
     let order =
         [Verdict::Leak, Verdict::Growing, Verdict::ReferenceCycle, Verdict::Fragmentation, Verdict::Oom];
     let named = |f: &Finding| order.into_iter().find(|v| f.kind == v.name());
@@ -67,7 +67,43 @@ pub(super) fn of(findings: &[Finding], evidence: Evidence) -> Verdict {
     // Else it died of what explains it.
     let causes = failures.iter().flat_map(|f| &f.related).filter_map(|&i| findings.get(i));
     let worst = causes.filter_map(named).min().or_else(|| findings.iter().filter_map(named).min());
-    worst.unwrap_or(if evidence.enough { Verdict::Clean } else { Verdict::InsufficientData })
+    let is_clean = evidence.enough && unexplained_rise(devices).is_none();
+    worst.unwrap_or(if is_clean { Verdict::Clean } else { Verdict::InsufficientData })
+}
+
+/// Parts of a run, after its first fifth, whose medians are compared.
+const PARTS: usize = 4;
+/// Steps in each part; fewer are no trend.
+const STEPS_IN_PART: usize = 4;
+/// Less than that from the first part to the last is no matter.
+const MIN_RISE: u64 = 64 << 20;
+
+/// Held bytes in the first and the last part of a run whose memory rises all the way, on the first device of which that is so. Such a run
+/// is not called clean, whatever no finding says: what is kept may be of another size, or from another line, each time.
+fn unexplained_rise(devices: &[DeviceAnalysis]) -> Option<(u64, u64)> {
+    devices.iter().filter(|it| it.steps.count > 0).find_map(|device| {
+        let all = &device.allocated_at_steps;
+        let steady = all.get(all.len() / 5..)?;
+        let length = steady.len() / PARTS;
+        if length < STEPS_IN_PART {
+            return None;
+        }
+        let medians: Vec<u64> = steady.chunks_exact(length).take(PARTS).filter_map(median).collect();
+        let (first, last) = (*medians.first()?, *medians.last()?);
+        let rise = last.checked_sub(first)?;
+        // A start that takes long slows down; what is kept does not.
+        let least = rise / (2 * PARTS as u64);
+        let rises_all_along = medians
+            .windows(2)
+            .all(|pair| matches!(pair, [a, b] if b.checked_sub(*a).is_some_and(|it| it > least)));
+        (rise >= MIN_RISE.max(first / 5) && rises_all_along).then_some((first, last))
+    })
+}
+
+fn median(values: &[u64]) -> Option<u64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied()
 }
 
 /// The answer as a sentence, with what it says of the device that the user told of.
@@ -142,6 +178,11 @@ fn answer(verdict: Verdict, findings: &[Finding], devices: &[DeviceAnalysis], ev
                 } else {
                     format!("{} snapshots", evidence.most_states)
                 }
+            ),
+            _ if let Some((first, last)) = unexplained_rise(devices) => format!(
+                "memory at step ends rises all along, from {} to {}, but nothing that is kept recurs at a line: record more steps",
+                Bytes(first),
+                Bytes(last)
             ),
             _ if evidence.n_allocs == 0 => {
                 "there is no allocation in what was looked at, so nothing to go by".to_owned()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use vramscope_lint::{Checked, Selection, Severity, Source};
 use vramscope_view::analysis::{Analysis, Finding};
-use vramscope_view::pattern::{self, Match, SourceFile};
+use vramscope_view::pattern::{self, Match, MatchedBy, SourceFile};
 
 use super::python_files::PythonFile;
 use super::reading::{self, Origin};
@@ -58,7 +58,7 @@ impl Joined {
 pub(crate) fn join(analysis: &mut Analysis, roots: &[SourceRoot]) -> Joined {
     let recorded_as = located(analysis, roots);
     if recorded_as.is_empty() {
-        return Joined::default();
+        return Joined { note: not_found(analysis, roots), ..Joined::default() };
     }
     let files: Vec<PythonFile> = with_neighbours(recorded_as.keys())
         .into_iter()
@@ -82,13 +82,18 @@ pub(crate) fn join(analysis: &mut Analysis, roots: &[SourceRoot]) -> Joined {
         recorded: recorded_as.get(Path::new(source.name())).cloned().unwrap_or_default(),
     });
     let files: Vec<SourceFile<'_>> = with_names.collect();
-    let matches = pattern::matches(analysis, &files);
+    let changed = source_age::changed_since(&analysis.inputs, joined.named.iter());
+    let mut matches = pattern::matches(analysis, &files);
+    // The pattern may be fixed already; another one in a function that was running is no second best then.
+    matches.retain(|it| {
+        let is_changed = files.get(it.file).is_some_and(|it| changed.contains(Path::new(it.source.name())));
+        it.by != MatchedBy::Stack || !is_changed
+    });
     pattern::attach(analysis, &files, &matches);
     analysis.harmless = pattern::harmless(analysis, &files);
     drop(files);
     joined.matches = matches;
     // Where a file was changed, another line may have run than the one that stands there now: that acquits nobody.
-    let changed = source_age::changed_since(&analysis.inputs, joined.named.iter());
     let n_harmless = analysis.harmless.len();
     analysis.harmless.retain(|it| !changed.contains(Path::new(&it.found.file)));
     if n_harmless > analysis.harmless.len() || analysis.findings.iter().any(Finding::is_growth) {
@@ -96,6 +101,19 @@ pub(crate) fn join(analysis: &mut Analysis, roots: &[SourceRoot]) -> Joined {
         analysis.caveats.splice(..0, joined.note.clone());
     }
     joined
+}
+
+/// What to say where no file is here that a leak names.
+fn not_found(analysis: &Analysis, roots: &[SourceRoot]) -> Option<String> {
+    let growth = analysis.findings.iter().filter(|finding| finding.is_growth());
+    let user_frames = growth.flat_map(|finding| finding.stack.iter().filter(|frame| frame.is_user));
+    let file = &user_frames.map(|frame| &frame.location.file).next()?;
+    Some(match roots {
+        [] => format!("`{file}` is not here: say with `--source DIR` where the source code is"),
+        _ => format!(
+            "`{file}` was not found by `--source`: give the directory that it is in, or `RECORDED=HERE`"
+        ),
+    })
 }
 
 /// The files here that findings about kept memory name, or that ran where nothing is kept, each with the paths under which they do.

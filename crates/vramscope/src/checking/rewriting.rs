@@ -13,14 +13,7 @@ pub(crate) fn replace(origin: &Origin, bytes: &[u8]) -> anyhow::Result<()> {
     let path = &origin.real;
     let shown = path.display();
     let metadata = path.metadata().with_context(|| format!("`{shown}` could not be written"))?;
-    #[expect(clippy::disallowed_methods, reason = "the command line opens files")]
-    let present = std::fs::read(path).with_context(|| format!("`{shown}` could not be written"))?;
-    if origin.content.is_some_and(|it| it != Content::of(&present)) {
-        return Err(Failure::error(
-            format!("`{shown}` was changed while it was checked"),
-            "run the command again",
-        ));
-    }
+    check_unchanged(origin)?;
     // Its other names would go on naming the old text.
     if names(&metadata) > 1 {
         return Err(Failure::error(
@@ -35,10 +28,35 @@ pub(crate) fn replace(origin: &Origin, bytes: &[u8]) -> anyhow::Result<()> {
             "allow it, or show the changes with `--diff`",
         ));
     }
-    write_beside(path, &metadata, bytes).with_context(|| format!("`{shown}` could not be written"))
+    let file =
+        write_beside(path, &metadata, bytes).with_context(|| format!("`{shown}` could not be written"))?;
+    // Writing to the disk takes a while, in which an editor may have saved.
+    check_unchanged(origin)?;
+    file.persist(path)
+        .map_err(|error| error.error)
+        .with_context(|| format!("`{shown}` could not be written"))?;
+    Ok(())
 }
 
-fn write_beside(path: &Path, metadata: &std::fs::Metadata, bytes: &[u8]) -> std::io::Result<()> {
+fn check_unchanged(origin: &Origin) -> anyhow::Result<()> {
+    let shown = origin.real.display();
+    #[expect(clippy::disallowed_methods, reason = "the command line opens files")]
+    let present = std::fs::read(&origin.real).with_context(|| format!("`{shown}` could not be written"))?;
+    if origin.content.is_some_and(|it| it != Content::of(&present)) {
+        return Err(Failure::error(
+            format!("`{shown}` was changed while it was checked"),
+            "run the command again",
+        ));
+    }
+    Ok(())
+}
+
+/// The new text in a file of its own, for now.
+fn write_beside(
+    path: &Path,
+    metadata: &std::fs::Metadata,
+    bytes: &[u8],
+) -> std::io::Result<tempfile::NamedTempFile> {
     // In the same directory, so that it can be renamed.
     let directory = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().prefix(".vramscope-").tempfile_in(directory)?;
@@ -47,8 +65,7 @@ fn write_beside(path: &Path, metadata: &std::fs::Metadata, bytes: &[u8]) -> std:
     // After the owner, whose change takes special permissions away.
     file.as_file().set_permissions(metadata.permissions())?;
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    Ok(file)
 }
 
 #[cfg(unix)]

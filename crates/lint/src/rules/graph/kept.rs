@@ -79,7 +79,7 @@ pub(super) fn detach<'a>(context: &Context<'a>, case: &Case<'a>) -> Option<Fix> 
             _ => break,
         }
     }
-    if matches!(tensor, Expr::Starred(_) | Expr::Await(_) | Expr::Named(_)) {
+    if matches!(tensor, Expr::Starred(_) | Expr::Await(_) | Expr::Named(_) | Expr::If(_) | Expr::BoolOp(_)) {
         return None;
     }
     let is_tensor = context.is_surely_tensor(case.keep.at.function, tensor);

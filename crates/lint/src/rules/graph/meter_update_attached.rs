@@ -243,7 +243,7 @@ fn goes_backward<'a>(
             && matches!(it.target, Expr::Name(name) if context.reaches_backward(Root::Name(function, name.id.as_str())))
     });
     let is_in_class = context.uses(Root::Attribute(attribute)).iter().any(|it| {
-        matches!(it.usage, Usage::Operand | Usage::Assigned | Usage::Argument(_))
+        matches!(it.usage, Usage::Operand | Usage::Assigned | Usage::Argument(_) | Usage::Method(_))
             && context.calls_named("backward").any(|call| call.expr.range().contains_range(it.expr.range()))
     });
     is_direct || is_by_name || is_in_class
@@ -258,7 +258,7 @@ fn detach<'a>(
     release: Release,
 ) -> Option<Fix> {
     if !matches!(value, Value::Tensor(_))
-        || matches!(passed, Expr::Starred(_) | Expr::Await(_) | Expr::Named(_))
+        || matches!(passed, Expr::Starred(_) | Expr::Await(_) | Expr::Named(_) | Expr::If(_) | Expr::BoolOp(_))
     {
         return None;
     }

@@ -79,7 +79,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 matches!(value, Value::Tensor(_))
                     && context.graph(value, &call.at) == Graph::Attached
                     && context.release(value, &call.at) == Release::Kept
-                    && !matches!(expr, Expr::Starred(_) | Expr::Await(_) | Expr::Named(_))
+                    && !matches!(expr, Expr::Starred(_) | Expr::Await(_) | Expr::Named(_) | Expr::If(_) | Expr::BoolOp(_))
             })
             .map(|it| it.0)
             .collect();

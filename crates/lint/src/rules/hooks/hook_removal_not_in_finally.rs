@@ -85,6 +85,11 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         seen.push(removal.range());
+        // Of several, one in a `finally` would leave the others as they are, and hide that.
+        let is_only = HOOK_METHODS.iter().flat_map(|it| context.calls_named(it)).all(|it| {
+            it.at.function != call.at.function
+                || removal_of(context, it).is_some_and(|(_, other)| std::ptr::eq(other, removal))
+        });
         found.push(
             Diagnostic::new(
                 &RULE,
@@ -97,7 +102,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             )
             .because_of(removal, "it is removed here only, and not in a `finally`")
             .advise("remove it in the `finally` of a `try` around what runs with it")
-            .fixed_by(wrap(context, between, removal)),
+            .fixed_by(if is_only { wrap(context, between, removal) } else { None }),
         );
     }
 }

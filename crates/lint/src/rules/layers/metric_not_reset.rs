@@ -43,7 +43,7 @@ use crate::{
     context::Context,
     diagnostic::{Diagnostic, Severity},
     facts::Root,
-    fix::{Applicability, Edit, Fix},
+    fix::{Applicability, Fix},
     names::{method_name, Use, Definition, FunctionId, LoopId, Path, Usage},
     rule::{Framework, Rule},
     syntax::{
@@ -170,10 +170,6 @@ fn reset(context: &Context<'_>, root: Root<'_>, name: &str) -> Option<Fix> {
     if computed.next().is_some() || !is_simple || !context.is_alone_on_its_lines(statement) {
         return None;
     }
-    let lines = context.whole_lines(statement);
-    if !context.text(lines).ends_with(['\n', '\r']) {
-        return None;
-    }
-    let line = format!("{}{name}.reset(){}", context.indentation(statement), context.end_of_line());
-    Some(Fix::new(Applicability::Unsafe, format!("add `{name}.reset()`"), vec![Edit::insert(lines.end(), line)]))
+    let edit = context.line_below(statement, statement, &format!("{name}.reset()"));
+    Some(Fix::new(Applicability::Unsafe, format!("add `{name}.reset()`"), vec![edit]))
 }

@@ -54,11 +54,11 @@ use crate::{
     context::Context,
     diagnostic::{Diagnostic, Severity},
     facts::{How, Keep, Root},
-    fix::{Applicability, Edit, Fix},
+    fix::{Applicability, Fix},
     flow::value::{GroupKind, Size, Value},
     names::{ClassId, FunctionNode},
     rule::{Framework, Rule},
-    syntax::{Ranged, ast::Stmt},
+    syntax::ast::Stmt,
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -144,15 +144,7 @@ fn clear(context: &Context<'_>, keep: &Keep<'_>, class: ClassId, name: &str, hoo
     if !is_simple || !context.is_alone_on_its_lines(last) || !matches!(group.kind, GroupKind::List | GroupKind::Dict) {
         return None;
     }
-    let lines = context.whole_lines(last);
-    let has_end = context.text(lines).ends_with(['\n', '\r']);
-    let (indentation, end) = (context.indentation(last), context.end_of_line());
     // `xs = self.outputs` may stand for the list itself, which would then be empty for whoever uses it.
-    let clear = format!("{indentation}{receiver}.{name}.clear()");
-    let content = if has_end { format!("{clear}{end}") } else { format!("{end}{clear}") };
-    Some(Fix::new(
-        Applicability::Unsafe,
-        format!("clear it at the end of `{hook}`"),
-        vec![Edit::insert(lines.range().end(), content)],
-    ))
+    let edit = context.line_below(last, last, &format!("{receiver}.{name}.clear()"));
+    Some(Fix::new(Applicability::Unsafe, format!("clear it at the end of `{hook}`"), vec![edit]))
 }

@@ -44,6 +44,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     facts::{Call, Callee},
     fix::{Applicability, Fix},
+    flow::value::Class,
     rule::{Framework, Rule},
     syntax::ast::Expr,
 };
@@ -85,7 +86,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     if settings.any(Call::has_unpacking) || REMEDIES.iter().any(|it| context.source.text().contains(it)) {
         return;
     }
-    for call in context.calls_to(TRAINERS) {
+    let trainers = context.facts.calls.iter().filter(|it| it.is_to(TRAINERS) || is_own_trainer(context, it));
+    for call in trainers {
         let metrics = call.keyword("compute_metrics").filter(|it| !matches!(it.value, Expr::NoneLiteral(_)));
         let Some(metrics) = metrics.filter(|_| !call.has_unpacking()) else { continue };
         let fix = context.add_keyword(arguments.expr, "eval_accumulation_steps=8").map(|it| {
@@ -104,6 +106,12 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             .fixed_by(fix),
         );
     }
+}
+
+/// Whether a call makes a trainer of the project's own, derived from one of the library's.
+fn is_own_trainer(context: &Context<'_>, call: &Call<'_>) -> bool {
+    let Callee::Class(class @ Class::Project(..)) = &call.callee else { return false };
+    context.project.foreign_bases(class).iter().any(|it| TRAINERS.contains(&it.as_str()))
 }
 
 /// Whether a call loads a model whose logits are large.

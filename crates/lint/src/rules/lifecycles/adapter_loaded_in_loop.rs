@@ -37,7 +37,7 @@
 use crate::{
     context::Context,
     diagnostic::{Diagnostic, Severity},
-    fix::{Applicability, Edit, Fix},
+    fix::{Applicability, Fix},
     names::LoopId,
     rule::{Framework, Rule},
     syntax::{Ranged, is_same_place},
@@ -104,16 +104,6 @@ fn unload_last(context: &Context<'_>, id: LoopId, pipeline: &str) -> Option<Fix>
     if !context.is_alone_on_its_lines(last) {
         return None;
     }
-    let lines = context.whole_lines(last);
-    let indentation = context.indentation(last);
-    let (before, after) = if context.text(lines).ends_with(['\n', '\r']) {
-        ("", context.end_of_line())
-    } else {
-        (context.end_of_line(), "")
-    };
-    Some(Fix::new(
-        Applicability::Unsafe,
-        format!("call `{pipeline}.unload_lora_weights()` last"),
-        vec![Edit::insert(lines.end(), format!("{before}{indentation}{pipeline}.unload_lora_weights(){after}"))],
-    ))
+    let edit = context.line_below(last, last, &format!("{pipeline}.unload_lora_weights()"));
+    Some(Fix::new(Applicability::Unsafe, format!("call `{pipeline}.unload_lora_weights()` last"), vec![edit]))
 }

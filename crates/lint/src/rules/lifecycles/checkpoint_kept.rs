@@ -43,7 +43,7 @@ use crate::{
     context::Context,
     diagnostic::{Diagnostic, Severity},
     facts::Call,
-    fix::{Applicability, Edit, Fix},
+    fix::{Applicability, Fix},
     names::{FunctionId, LoopId, Usage},
     rule::{Framework, Rule},
     syntax::{Ranged, TextSize, ast::Stmt, bool_literal, text_literal},
@@ -139,10 +139,9 @@ fn delete_after<'a>(context: &Context<'a>, call: &Call<'a>, name: &str, last_use
     // What other files can see may be read there.
     let is_global = call.at.function == FunctionId::MODULE || scope.names.get(name).is_some_and(|it| it.elsewhere.is_some());
     let applicability = if is_global { Applicability::Unsafe } else { Applicability::Safe };
-    let line = format!("{}del {name}{}", context.indentation(last), context.end_of_line());
     Some(Fix::new(
         applicability,
         format!("delete `{name}` after its last use"),
-        vec![Edit::insert(context.whole_lines(last).end(), line)],
+        vec![context.line_below(last, last, &format!("del {name}"))],
     ))
 }

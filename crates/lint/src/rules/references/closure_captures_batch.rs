@@ -27,7 +27,8 @@
 //! for index, batch in enumerate(loader):
 //!     reports.append(partial(save_image_at, index))
 //! ```
-//! For an executor, wait for some tasks before more are handed in, and let go of futures that are done.
+//! For an executor, wait for some tasks before more are handed in. Its queue holds the batches of those that wait; a future that is
+//! done holds its result only.
 //!
 //! ## When it is silent
 //! What is held is not known to be a batch or a tensor, or is a single number; the list is emptied or bounded. A lambda in a loop
@@ -49,7 +50,7 @@ use crate::{
     names::{Definition, FunctionId, LoopId, LoopNode},
     rule::{Framework, Rule},
     syntax::{
-        Ranged,
+        Ranged, TextRange,
         ast::{self, Expr},
     },
 };
@@ -79,8 +80,15 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         }
         let Some(repetition) = context.repetition(keep) else { continue };
         let Some(held) = held_by(context, keep, repetition) else { continue };
-        let diagnostic = report(context, keep.range, context.text(keep.target), held);
-        found.push(advise(because_repeated(context, diagnostic, keep, repetition), keep));
+        let diagnostic = if is_task(keep.kept) {
+            task(context, keep.range, held).advise("wait for some tasks before more are handed in")
+        } else {
+            let message =
+                format!("`{}` keeps a function that holds `{}`", context.text(keep.target), context.text(held));
+            Diagnostic::new(&RULE, Severity::Info, keep.range, message)
+                .advise("let it hold numbers or an index instead of the batch")
+        };
+        found.push(because_repeated(context, diagnostic, keep, repetition));
     }
     // `[pool.submit(work, batch) for batch in loader]`
     for call in context.calls_named("submit") {
@@ -92,7 +100,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         if let Some(held) = held_by_task(context, call) {
             let head = context.head(id);
             found.push(
-                report(context, call.expr.range(), "the list", held)
+                task(context, call.expr.range(), held)
                     .because_of(head, "a task for each batch is handed in before the first is waited for")
                     .advise("wait for some tasks before more are handed in"),
             );
@@ -100,25 +108,16 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn report<'a>(
-    context: &Context<'a>,
-    place: crate::syntax::TextRange,
-    keeper: &str,
-    held: &'a Expr,
-) -> Diagnostic {
-    let keeper = if keeper == "the list" { keeper.to_owned() } else { format!("`{keeper}`") };
-    let message = format!("{keeper} keeps a function or task that holds `{}`", context.text(held));
+/// A task that waits for its turn.
+fn task<'a>(context: &Context<'a>, place: TextRange, held: &'a Expr) -> Diagnostic {
+    let message =
+        format!("each task holds `{}` while it waits, so all batches pile up behind a slow one", context.text(held));
     Diagnostic::new(&RULE, Severity::Info, place, message)
 }
 
-fn advise(diagnostic: Diagnostic, keep: &Keep<'_>) -> Diagnostic {
-    let is_task = matches!(keep.kept, Expr::Call(it) if matches!(&*it.func, Expr::Attribute(it) if it.attr.as_str() == "submit"));
-    if is_task {
-        diagnostic
-            .advise("wait for some tasks before more are handed in, and let go of futures that are done")
-    } else {
-        diagnostic.advise("let it hold numbers or an index instead of the batch")
-    }
+/// `pool.submit(work, batch)`
+fn is_task(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call(it) if matches!(&*it.func, Expr::Attribute(it) if it.attr.as_str() == "submit"))
 }
 
 /// The batch or tensor that a function or task holds.

@@ -53,12 +53,12 @@ use crate::{
     context::{Context, Release},
     diagnostic::{Diagnostic, Severity},
     facts::{Assignment, Call, Callee, Root},
-    fix::{Applicability, Edit, Fix},
+    fix::{Applicability, Fix},
     flow::value::{Class, Graph, Place, Size, Value},
     names::{Definition, FunctionId, LoopId, LoopNode, Usage},
     rule::{Framework, Rule},
     syntax::{
-        Ranged, TextRange, TextSize,
+        Ranged, TextRange,
         ast::{Expr, Stmt},
     },
 };
@@ -247,15 +247,14 @@ fn reset_behind(context: &Context<'_>, id: LoopId, names: &[&str]) -> Option<Fix
     if !context.is_alone_on_its_lines(statement) {
         return None;
     }
-    let looks_at_names = ["locals", "vars", "exec", "eval"]
-        .into_iter()
-        .any(|it| context.calls_to_builtin(it).any(|it| it.at.function == the_loop.function));
+    // `locals()`, `pandas.eval("out + 1")`, `sys._getframe().f_locals`
+    let looks_at_names =
+        ["locals", "vars", "dir", "exec", "eval", "evaluate", "query", "breakpoint", "set_trace", "_getframe", "currentframe"]
+            .into_iter()
+            .any(|it| context.calls_named(it).any(|it| it.at.function == the_loop.function));
     let is_safe = the_loop.function != FunctionId::MODULE && the_loop.parent.is_none() && !looks_at_names;
     let applicability = if is_safe { Applicability::Safe } else { Applicability::Unsafe };
-    let lines = context.whole_lines(statement);
-    let text =
-        format!("{}{} = None{}", context.indentation(statement), names.join(" = "), context.end_of_line());
-    let edit = Edit::insert(TextSize::from(u32::from(lines.end())), text);
+    let edit = context.line_below(statement, statement, &format!("{} = None", names.join(" = ")));
     Some(Fix::new(applicability, "let go of what the last round computed", vec![edit]))
 }
 

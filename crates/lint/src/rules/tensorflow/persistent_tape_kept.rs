@@ -40,7 +40,7 @@ use crate::{
     context::{Context, Repetition},
     diagnostic::{Diagnostic, Severity},
     facts::{Call, Root},
-    fix::{Applicability, Edit, Fix},
+    fix::{Applicability, Fix},
     names::{method_name, FunctionId, Usage, Use},
     rule::{Framework, Rule},
     syntax::{
@@ -150,13 +150,8 @@ fn delete<'a>(
     if !all_inside || !context.is_alone_on_its_lines(last) || matches!(last, Stmt::Return(_)) {
         return None;
     }
-    let whole = context.whole_lines(last);
-    let end_of_line = context.end_of_line();
-    let mut text = format!("{}del {name}{end_of_line}", context.indentation(statement));
-    if !context.text(whole).ends_with(['\n', '\r']) {
-        text = format!("{end_of_line}{text}");
-    }
-    Some(Fix::new(Applicability::Unsafe, "delete the tape after its last gradient", vec![Edit::insert(whole.end(), text)]))
+    let edit = context.line_below(last, statement, &format!("del {name}"));
+    Some(Fix::new(Applicability::Unsafe, "delete the tape after its last gradient", vec![edit]))
 }
 
 /// The statement that is this `with`.
