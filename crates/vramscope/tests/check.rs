@@ -217,3 +217,22 @@ fn what_is_added_below_the_last_line_of_a_cell_stays_in_the_cell() {
     assert!(source(0).ends_with("    print(out.shape)\nout = None"), "{}", source(0));
     assert_eq!(source(1), "%%time\nmodel(y)");
 }
+
+#[test]
+fn what_is_found_in_a_file_that_cannot_be_fixed_is_told() {
+    let source = "import torch\n\nmodel = torch.nn.Linear(4, 4)\nlosses = []\nfor x in loader:\n    losses.append(model(x).mean())\n";
+    let dir = project(&[("a.py", source), ("b.py", source)]);
+    let file = dir.path().join("a.py");
+    let mut permissions = file.metadata().unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&file, permissions).unwrap();
+    let (status, out, _) = run(dir.path(), &["check", "--fix", "--unsafe-fixes", "--format", "json"]);
+    assert_eq!(status, 2);
+    let answer: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["files"], 2, "{answer}");
+    let found: Vec<_> =
+        answer["diagnostics"].as_array().unwrap().iter().map(|it| (&it["file"], &it["line"])).collect();
+    assert_eq!(found, [(&Value::from("a.py"), &Value::from(6))], "{answer}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), source);
+    assert_ne!(std::fs::read_to_string(dir.path().join("b.py")).unwrap(), source);
+}

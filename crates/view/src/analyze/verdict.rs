@@ -367,3 +367,51 @@ pub(super) fn rank_skew(devices: &[DeviceAnalysis], findings: &[Finding]) -> Opt
         settings: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Options;
+    use crate::analyze;
+    use std::fmt::Write as _;
+    use vramscope_model::{Symbols, script};
+
+    /// A program of 60 steps, with what it keeps in each, and what of the steps before it gives back.
+    fn check(kept: impl Fn(usize) -> Option<u64>, freed: impl Fn(usize) -> Option<usize>, want: Verdict) {
+        let mut text = String::from("old weights 4MiB\n");
+        for i in 0..60 {
+            writeln!(text, "alloc batch{i} 1MiB @train.py:9:<module>").unwrap();
+            writeln!(text, "alloc out{i} 1MiB @train.py:10:<module>").unwrap();
+            if let Some(size) = kept(i) {
+                writeln!(text, "alloc kept{i} {size} @gen_{i}.py:1:<module>").unwrap();
+            }
+            if let Some(j) = freed(i) {
+                writeln!(text, "free kept{j} @train.py:11:<module>").unwrap();
+            }
+            writeln!(text, "free out{i} @train.py:12:<module>").unwrap();
+            writeln!(text, "free batch{i} @train.py:12:<module>").unwrap();
+        }
+        let mut symbols = Symbols::default();
+        let recording = script::recording(&mut symbols, &text).unwrap();
+        let analysis = analyze(&[(recording, Vec::new())], &symbols, &Options::default());
+        assert_eq!(analysis.verdict, want, "{}", analysis.headline);
+        assert_eq!(
+            analysis.headline.contains("rises all along"),
+            want == Verdict::InsufficientData,
+            "{}",
+            analysis.headline
+        );
+    }
+
+    #[test]
+    fn what_rises_all_along_is_not_called_clean_though_no_line_explains_it() {
+        let another_size = |i: usize| Some((3 << 20) + 4096 * i as u64);
+        check(another_size, |_| None, Verdict::InsufficientData);
+        // A few KiB are no matter.
+        check(|i| Some(512 + 512 * i as u64), |_| None, Verdict::Clean);
+        // Given back after a while.
+        check(another_size, |i| i.checked_sub(8), Verdict::Clean);
+        // A start that takes a third of the run.
+        check(|i| another_size(i).filter(|_| i < 20), |_| None, Verdict::Clean);
+    }
+}

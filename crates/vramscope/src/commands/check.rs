@@ -1,5 +1,6 @@
 //! `vramscope check`.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -148,13 +149,14 @@ fn checked(args: &args::Check, wanted: &Wanted, read: ReadFiles, printer: &Print
     let files = Files::new("checking", sources.len(), printer.progress);
     let done = || files.advance();
     let (mut fixed_files, mut troubles, mut all_written) = (Vec::new(), Vec::new(), true);
-    let mut not_written = Vec::new();
-    let real_of: std::collections::HashMap<String, std::path::PathBuf> = sources
+    let mut not_written = HashSet::new();
+    let real_of: HashMap<String, std::path::PathBuf> = sources
         .iter()
         .zip(&origins)
         .map(|(source, origin)| (source.name().to_owned(), origin.real.clone()))
         .collect();
     let (sources, checked): (Vec<_>, Vec<_>) = if args.fix {
+        let originals = sources.clone();
         let fixed = fixing::fix(sources, &origins, &wanted.settings, &wanted.selection, level(args), &done);
         for (one, origin) in fixed.iter().zip(&origins).filter(|(one, _)| !one.applied.is_empty()) {
             match encoded(one).and_then(|bytes| rewriting::replace(origin, &bytes)) {
@@ -162,14 +164,28 @@ fn checked(args: &args::Check, wanted: &Wanted, read: ReadFiles, printer: &Print
                 Err(error) => {
                     printer.error(&error);
                     all_written = false;
-                    not_written.push((one.source.name().to_owned(), format!("not fixed: {error}")));
+                    let message = format!("not fixed: {error}");
+                    troubles.push(view::Problem {
+                        file: one.source.name().to_owned(),
+                        place: None,
+                        message,
+                        is_fatal: false,
+                    });
+                    not_written.insert(one.source.name().to_owned());
                 }
             }
         }
         troubles.extend(fixed.iter().filter_map(trouble));
         // What was found in a text that is in no file says nothing about the file.
-        let is_written = |one: &Fixed| not_written.iter().all(|(name, _)| name != one.source.name());
-        fixed.into_iter().filter(is_written).map(|one| (one.source, one.checked)).unzip()
+        let unchanged = if not_written.is_empty() {
+            Vec::new()
+        } else {
+            vramscope_lint::check(&originals, &wanted.selection, &|| {})
+        };
+        let mut unchanged: Vec<_> = originals.into_iter().zip(unchanged).collect();
+        unchanged.retain(|(source, _)| not_written.contains(source.name()));
+        let written = fixed.into_iter().filter(|one| !not_written.contains(one.source.name()));
+        written.map(|one| (one.source, one.checked)).chain(unchanged).unzip()
     } else {
         let checked = vramscope_lint::check(&sources, &wanted.selection, &done);
         (sources, checked)
@@ -182,7 +198,7 @@ fn checked(args: &args::Check, wanted: &Wanted, read: ReadFiles, printer: &Print
     });
     check.fixed = fixed_files;
     check.problems.extend(troubles);
-    for (file, why) in unreadable.into_iter().chain(not_written) {
+    for (file, why) in unreadable {
         check.add_unreadable(file, why);
     }
     (check, all_written)
