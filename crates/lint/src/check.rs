@@ -129,10 +129,27 @@ fn run_rules(
             let mut problems = notes.problems;
             let (diagnostics, suppressed, wrong) = notes.suppressions.apply(found, selection);
             problems.extend(wrong);
+            problems.extend(not_followed(&facts[index]));
             done();
             Checked { diagnostics, suppressed, problems }
         })
         .collect()
+}
+
+/// What to say of names of which nothing is known because there is too much of them.
+fn not_followed(facts: &Facts<'_>) -> Option<Problem> {
+    let mut names: Vec<&str> = facts.not_followed.iter().copied().collect();
+    names.sort_unstable();
+    let first = names.first()?;
+    let others = match names.len() {
+        1 => String::new(),
+        n => format!(" and {} other names", n - 1),
+    };
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    let message = format!(
+        "`{first}`{others} {verb} mentioned too often in one scope: what is put into them is not looked at"
+    );
+    Some(Problem { range: None, message })
 }
 
 /// What is known of a file beside its tree.

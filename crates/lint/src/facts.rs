@@ -1,7 +1,7 @@
 //! What following a file's code found: the calls, what is kept beyond where it was made, and under which conditions.
 //! Rules look at these and never follow code themselves.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     flow::{
@@ -34,6 +34,8 @@ pub(crate) struct Facts<'a> {
     /// What names hold when their function ends: all assignments joined.
     pub(crate) names: FxHashMap<(FunctionId, &'a str), Value>,
     pub(crate) tape: Tape,
+    /// Names that are mentioned too often for it to be followed what is put into them.
+    pub(crate) not_followed: FxHashSet<&'a str>,
 }
 
 /// Where in the running program something happens.

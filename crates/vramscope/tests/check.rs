@@ -236,3 +236,13 @@ fn what_is_found_in_a_file_that_cannot_be_fixed_is_told() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), source);
     assert_ne!(std::fs::read_to_string(dir.path().join("b.py")).unwrap(), source);
 }
+
+#[test]
+fn names_that_are_mentioned_too_often_are_said_to_be_left_out() {
+    let many = "    losses.append(model(x))\n".repeat(2100);
+    let source =
+        format!("import torch\n\nmodel = torch.nn.Linear(4, 4)\nlosses = []\nfor x in loader:\n{many}");
+    let dir = project(&[("a.py", &source)]);
+    let (_, out, _) = run(dir.path(), &["check"]);
+    assert!(out.contains("`losses` is mentioned too often"), "{out}");
+}

@@ -4,7 +4,7 @@ use super::Context;
 use crate::{
     facts::{Call, Callee, Grad},
     flow::value::{Class, Graph, Value},
-    names::{Definition, FunctionId, LoopId, LoopNode},
+    names::{FunctionId, LoopId, LoopNode},
     syntax::{Ranged, TextSize, ast::Expr, is_same_place},
 };
 
@@ -21,17 +21,9 @@ impl<'a> Context<'a> {
 
     /// Whether `….eval()` is called on this object anywhere in the file.
     fn is_put_into_eval(&self, object: &Expr) -> bool {
-        self.imports_torch()
-            && self.calls_named("eval").any(|it| {
-                it.expr.arguments.is_empty() && it.method().is_some_and(|(of, ..)| is_same_place(of, object))
-            })
-    }
-
-    fn imports_torch(&self) -> bool {
-        let names = self.names.scopes.iter().flat_map(|it| it.names.values());
-        names
-            .flat_map(|it| &it.definitions)
-            .any(|it| matches!(it, Definition::Import(path) if path.first() == "torch"))
+        self.calls_named("eval").any(|it| {
+            it.expr.arguments.is_empty() && it.method().is_some_and(|(of, ..)| is_same_place(of, object))
+        }) && self.imports("torch")
     }
 
     /// Whether the last thing that a function does to the mode of an object before a place is `….eval()`.

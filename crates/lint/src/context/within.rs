@@ -5,7 +5,7 @@ use crate::{
     facts::Call,
     names::{Definition, FunctionId, LoopId, Usage},
     syntax::{
-        Ranged, TextRange,
+        Ranged, TextRange, TextSize,
         ast::{self, Expr, Stmt},
         mentions,
     },
@@ -15,6 +15,21 @@ impl<'a> Context<'a> {
     /// The calls in a part of the source.
     pub(crate) fn calls_within(&self, range: TextRange) -> impl Iterator<Item = &'a Call<'a>> {
         self.facts.calls_within(range)
+    }
+
+    /// The last call before a place whose result is given to a name, in the same function.
+    pub(crate) fn last_call_given_to(
+        &self,
+        function: FunctionId,
+        name: &ast::ExprName,
+        before: TextSize,
+    ) -> Option<&'a ast::ExprCall> {
+        let definitions = &self.names.scope(self.scope(function)).names.get(name.id.as_str())?.definitions;
+        let calls = definitions.iter().filter_map(|it| match it {
+            Definition::Value(Expr::Call(call), _) if call.end() <= before => Some(call),
+            _ => None,
+        });
+        calls.max_by_key(Ranged::start)
     }
 
     /// Whether something with one of these names at its end is called in a part of the source.
@@ -149,7 +164,7 @@ impl<'a> Context<'a> {
     /// The part of the source that a function is; of the module: all.
     pub(crate) fn range_of(&self, function: FunctionId) -> TextRange {
         match function {
-            FunctionId::MODULE => TextRange::up_to(crate::syntax::TextSize::of(self.source.text())),
+            FunctionId::MODULE => TextRange::up_to(TextSize::of(self.source.text())),
             other => self.names.function(other).range(),
         }
     }

@@ -393,6 +393,7 @@ impl<'a> Flow<'a, '_, '_> {
         let Some(entry) = owner_scope.names.get(name) else { return nowhere };
         // No hand wrote this; each of the keeps would be compared with each other.
         if entry.definitions.len() + entry.uses.len() > MANY {
+            self.facts.not_followed.insert(name);
             return nowhere;
         }
         let is_own = owner_scope.function == function;

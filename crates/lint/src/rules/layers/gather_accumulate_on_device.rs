@@ -66,7 +66,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for keep in &context.facts.keeps {
         let Some(gathered) = gathered(context, keep).filter(|_| keep.how == How::Append) else { continue };
         let Some(first) = gathered.arguments.args.first() else { continue };
-        let call = context.facts.calls.iter().find(|it| std::ptr::eq(it.expr, gathered));
+        let call = context.calls_within(gathered.range()).find(|it| std::ptr::eq(it.expr, gathered));
         let size = match call.map(|it| it.value_of(first)) {
             Some(Value::Plain) => continue,
             Some(Value::Tensor(tensor)) => tensor.size,
@@ -105,16 +105,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 fn gathered<'a>(context: &Context<'a>, keep: &Keep<'a>) -> Option<&'a ast::ExprCall> {
     let call = match keep.kept {
         Expr::Call(call) => call,
-        Expr::Name(name) => context.facts.assignments.iter().rev().find_map(|it| match (it.target, it.expr) {
-            (Expr::Name(target), Expr::Call(call))
-                if target.id == name.id
-                    && it.at.function == keep.at.function
-                    && call.end() <= keep.range.start() =>
-            {
-                Some(call)
-            }
-            _ => None,
-        })?,
+        Expr::Name(name) => context.last_call_given_to(keep.at.function, name, keep.range.start())?,
         _ => return None,
     };
     let Expr::Attribute(callee) = &*call.func else { return None };

@@ -95,16 +95,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 fn generated<'a>(context: &Context<'a>, keep: &Keep<'a>) -> Option<&'a ast::ExprCall> {
     let call = match keep.kept {
         Expr::Call(call) => call,
-        Expr::Name(name) => context.facts.assignments.iter().rev().find_map(|it| match (it.target, it.expr) {
-            (Expr::Name(target), Expr::Call(call))
-                if target.id == name.id
-                    && it.at.function == keep.at.function
-                    && call.end() <= keep.range.start() =>
-            {
-                Some(call)
-            }
-            _ => None,
-        })?,
+        Expr::Name(name) => context.last_call_given_to(keep.at.function, name, keep.range.start())?,
         _ => return None,
     };
     matches!(&*call.func, Expr::Attribute(it) if it.attr.as_str() == "generate").then_some(call)
