@@ -52,7 +52,11 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    if context.calls_to(&["gc.enable", "gc.collect"]).next().is_some() {
+    // Handed on, too: `atexit.register(gc.enable)`.
+    let is_handed_on = ["enable", "collect"].iter().filter_map(|it| context.names.attributes.get(it)).flatten().any(|it| {
+        context.path(it.function, it.expr).is_some_and(|path| path.is_within("gc"))
+    });
+    if is_handed_on || context.calls_to(&["gc.enable", "gc.collect"]).next().is_some() {
         return;
     }
     for call in context.calls_to(&["gc.disable"]) {
