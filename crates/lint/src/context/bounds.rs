@@ -12,6 +12,15 @@ use crate::{
 };
 
 impl<'a> Context<'a> {
+    /// Whether something is added each time: to a list, or under a key of its own.
+    pub(crate) fn adds_each_time(keep: &Keep<'a>) -> bool {
+        match keep.how {
+            How::Append => true,
+            How::SetItem => !Self::has_constant_key(keep),
+            _ => false,
+        }
+    }
+
     /// Whether something takes out again what is put into the target, or gives the target up, while it grows.
     pub(crate) fn is_bounded(&self, keep: &Keep<'a>) -> bool {
         if keep.before.as_group().is_some_and(|it| it.is_bounded) {

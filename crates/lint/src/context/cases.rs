@@ -135,11 +135,8 @@ impl<'a> Context<'a> {
         if keep.outlives_call || function == FunctionId::MODULE {
             return false;
         }
-        let is_part_of_model = self
-            .class_around(function)
-            .is_some_and(|it| self.is_module_class(&crate::flow::value::Class::Project(self.file, it)));
         !matches!(repetition, Repetition::Data(_))
-            || is_part_of_model && self.training_loop(keep.at.in_loop).is_none()
+            || self.is_part_of_model(function) && self.training_loop(keep.at.in_loop).is_none()
     }
 
     fn kind_of_attached(&self, keep: &Keep<'a>, release: Release, repetition: Repetition) -> Option<Kind> {

@@ -6,7 +6,7 @@ use crate::{
     facts::Callee,
     flow::value::{Class, Value},
     names::{Definition, FunctionId},
-    syntax::{Ranged, ast::Expr},
+    syntax::ast::Expr,
 };
 
 /// How far names are followed to what they were given.
@@ -23,10 +23,7 @@ impl<'a> Context<'a> {
         let Some(hops) = hops.checked_sub(1) else { return false };
         match expr {
             Expr::Call(it) => {
-                let mut here = self.calls_within(it.range());
-                let Some(call) = here.find(|call| std::ptr::eq(call.expr, it)) else {
-                    return false;
-                };
+                let Some(call) = self.call_of(it) else { return false };
                 let gives_tensor = matches!(call.result, Value::Tensor(_));
                 gives_tensor
                     && match &call.callee {

@@ -215,7 +215,7 @@ impl<'a> Context<'a> {
     }
 
     /// Whether a function is a method of a module, or is in one.
-    fn is_part_of_model(&self, function: FunctionId) -> bool {
+    pub(crate) fn is_part_of_model(&self, function: FunctionId) -> bool {
         self.class_around(function).is_some_and(|it| self.is_module_class(&Class::Project(self.file, it)))
     }
 

@@ -17,6 +17,11 @@ impl<'a> Context<'a> {
         self.facts.calls_within(range)
     }
 
+    /// What is known of a call.
+    pub(crate) fn call_of(&self, expr: &ast::ExprCall) -> Option<&'a Call<'a>> {
+        self.calls_within(expr.range()).find(|it| std::ptr::eq(it.expr, expr))
+    }
+
     /// The last call before a place whose result is given to a name, in the same function.
     pub(crate) fn last_call_given_to(
         &self,

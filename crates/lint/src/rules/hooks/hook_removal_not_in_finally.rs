@@ -153,7 +153,7 @@ fn only_removal<'a>(context: &Context<'a>, uses: &[Use<'a>]) -> Option<&'a Stmt>
         match it.usage {
             Usage::Stored | Usage::Deleted => {}
             Usage::Method(call) if removal.is_none() && method_name(call) == "remove" => {
-                let call = context.calls_within(call.range()).find(|it| std::ptr::eq(it.expr, call))?;
+                let call = context.call_of(call)?;
                 removal = Some(call.at.statement).filter(|_| call.is_statement());
                 removal?;
             }

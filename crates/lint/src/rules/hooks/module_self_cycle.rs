@@ -140,7 +140,7 @@ impl Own<'_, '_> {
         let Some(position) = call.arguments.args.iter().position(|it| is_name(it, self.receiver)) else {
             return false;
         };
-        let made = self.context.facts.calls.iter().find(|it| std::ptr::eq(it.expr, call));
+        let made = self.context.call_of(call);
         let Some(Callee::Class(Class::Project(file, class))) = made.map(|it| &it.callee) else { return false };
         if *file != self.context.file {
             return false;

@@ -66,7 +66,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for keep in &context.facts.keeps {
         let Some(gathered) = gathered(context, keep).filter(|_| keep.how == How::Append) else { continue };
         let Some(first) = gathered.arguments.args.first() else { continue };
-        let call = context.calls_within(gathered.range()).find(|it| std::ptr::eq(it.expr, gathered));
+        let call = context.call_of(gathered);
         let size = match call.map(|it| it.value_of(first)) {
             Some(Value::Plain) => continue,
             Some(Value::Tensor(tensor)) => tensor.size,

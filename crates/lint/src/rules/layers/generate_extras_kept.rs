@@ -32,7 +32,7 @@
 use crate::{
     context::{Context, Repetition},
     diagnostic::{Diagnostic, Severity},
-    facts::{How, Keep},
+    facts::Keep,
     fix::{Applicability, Edit, Fix},
     rule::{Framework, Rule},
     syntax::{
@@ -56,12 +56,7 @@ const EXTRAS: &[&str] = &["output_scores", "output_logits", "output_hidden_state
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for keep in &context.facts.keeps {
-        let grows = match keep.how {
-            How::Append => true,
-            How::SetItem => !Context::has_constant_key(keep),
-            _ => false,
-        };
-        let Some(call) = generated(context, keep).filter(|_| grows) else { continue };
+        let Some(call) = generated(context, keep).filter(|_| Context::adds_each_time(keep)) else { continue };
         let has = |name: &str, value| {
             call.arguments.find_keyword(name).is_some_and(|it| bool_literal(&it.value) == Some(value))
         };

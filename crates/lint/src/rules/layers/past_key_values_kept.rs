@@ -33,7 +33,6 @@
 use crate::{
     context::{Context, Repetition},
     diagnostic::{Diagnostic, Severity},
-    facts::How,
     rule::{Framework, Rule},
     syntax::{ast::Expr, text_literal},
 };
@@ -53,12 +52,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     for keep in &context.facts.keeps {
-        let grows = match keep.how {
-            How::Append => true,
-            How::SetItem => !Context::has_constant_key(keep),
-            _ => false,
-        };
-        if !grows || !is_cache(keep.kept) {
+        if !Context::adds_each_time(keep) || !is_cache(keep.kept) {
             continue;
         }
         let Some(repetition) = context.repetition(keep) else { continue };

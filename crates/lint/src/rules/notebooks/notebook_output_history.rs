@@ -85,7 +85,7 @@ fn value_of<'a>(context: &Context<'a>, expr: &'a Expr) -> Option<&'a Value> {
     match expr {
         Expr::Name(_) => context.value_of_name(FunctionId::MODULE, expr),
         Expr::Call(call) => {
-            context.facts.calls.iter().find(|it| std::ptr::eq(it.expr, call)).map(|it| &it.result)
+            context.call_of(call).map(|it| &it.result)
         }
         _ => None,
     }

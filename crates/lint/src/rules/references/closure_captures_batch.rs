@@ -45,7 +45,7 @@ use super::to_host::because_repeated;
 use crate::{
     context::{Context, Repetition},
     diagnostic::{Diagnostic, Severity},
-    facts::{Call, How, Keep},
+    facts::{Call, Keep},
     flow::value::{Place, Size, Value},
     names::{Definition, FunctionId, LoopId, LoopNode},
     rule::{Framework, Rule},
@@ -70,12 +70,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     for keep in &context.facts.keeps {
-        let is_gathered = match keep.how {
-            How::Append => true,
-            How::SetItem => !Context::has_constant_key(keep),
-            _ => false,
-        };
-        if !is_gathered || context.is_bounded(keep) {
+        if !Context::adds_each_time(keep) || context.is_bounded(keep) {
             continue;
         }
         let Some(repetition) = context.repetition(keep) else { continue };
@@ -133,7 +128,7 @@ fn held_by<'a>(context: &Context<'a>, keep: &Keep<'a>, repetition: Repetition) -
             default.or_else(|| captured(context, keep.at.function, lambda).filter(|_| is_of_call))
         }
         Expr::Call(made) => {
-            let call = context.calls_within(made.range()).find(|it| std::ptr::eq(it.expr, made))?;
+            let call = context.call_of(made)?;
             let holds = call.is_to(&["functools.partial"]) || call.last_name() == "submit";
             if holds { held_by_task(context, call) } else { None }
         }

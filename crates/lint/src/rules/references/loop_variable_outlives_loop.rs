@@ -54,7 +54,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     facts::{Assignment, Call, Callee, Root},
     fix::{Applicability, Fix},
-    flow::value::{Class, Graph, Place, Size, Value},
+    flow::value::{Graph, Place, Size, Value},
     names::{Definition, FunctionId, LoopId, LoopNode, Usage},
     rule::{Framework, Rule},
     syntax::{
@@ -170,7 +170,7 @@ fn left_behind<'a>(context: &Context<'a>, assignment: &'a Assignment<'a>) -> Opt
             (Place::Device, Size::Array) => true,
             _ => is_of_network(),
         };
-    if !has_graph && !is_large_on_device || is_part_of_model(context, at.function) {
+    if !has_graph && !is_large_on_device || context.is_part_of_model(at.function) {
         return None;
     }
     let name = target.id.as_str();
@@ -207,12 +207,6 @@ fn left_behind<'a>(context: &Context<'a>, assignment: &'a Assignment<'a>) -> Opt
     let is_last = last.max() == Some(assignment.expr.start());
     (is_of_loop && is_last && !is_let_go && context.repetition_in(id).is_some())
         .then_some((id, Left { assignment, name, has_graph }))
-}
-
-fn is_part_of_model(context: &Context<'_>, function: FunctionId) -> bool {
-    context
-        .class_around(function)
-        .is_some_and(|it| context.is_module_class(&Class::Project(context.file, it)))
 }
 
 /// Whether a call runs a network, or is given one to run.

@@ -54,11 +54,11 @@ use super::to_host::because_repeated;
 use crate::{
     context::{Context, LOADERS},
     diagnostic::{Diagnostic, Severity},
-    facts::{Call, Callee, How, Keep},
+    facts::{Call, Callee, Keep},
     flow::value::{FileId, Value},
     names::{FunctionId, LoopId},
     rule::{Framework, Rule},
-    syntax::{Ranged, ast::Expr},
+    syntax::ast::Expr,
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -76,12 +76,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     for keep in &context.facts.keeps {
-        let is_gathered = match keep.how {
-            How::Append => true,
-            How::SetItem => !Context::has_constant_key(keep),
-            _ => false,
-        };
-        if !is_gathered || context.is_bounded(keep) {
+        if !Context::adds_each_time(keep) || context.is_bounded(keep) {
             continue;
         }
         let Some(what) = what_is_unfinished(context, keep) else { continue };
@@ -105,7 +100,7 @@ fn what_is_unfinished<'a>(context: &Context<'a>, keep: &Keep<'a>) -> Option<&'st
             is_batch(context, keep, &first.iter).then_some("the batch that it goes over")
         }
         Expr::Call(made) => {
-            let call = context.calls_within(made.range()).find(|it| std::ptr::eq(it.expr, made))?;
+            let call = context.call_of(made)?;
             let arguments: Vec<&'a Expr> = made
                 .arguments
                 .args
